@@ -1,0 +1,1 @@
+"""One thin shell an actor, and the composition root."""

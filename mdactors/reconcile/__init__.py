@@ -1,0 +1,1 @@
+"""Comparing numbers: arithmetic on arrays."""

@@ -1,0 +1,1 @@
+"""What makes cores live: actors, bus, supervisor, clock, journal."""
