@@ -22,6 +22,9 @@ EVENT_TYPES: tuple[type[Event], ...] = tuple(
 
 BY_NAME: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind in EVENT_TYPES}
 
+STORED_AS: dict[type[Event], tuple[str, int]] = {kind: (name, kind.VERSION) for name, kind in BY_NAME.items()}
+"""Event type -> name and version under which it is stored."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -36,7 +39,7 @@ class UnknownEventError(ValueError):
 
 def name_of(event: Event) -> str:
     """Return the stable name under which an event is stored."""
-    return str(event.__struct_config__.tag)
+    return STORED_AS[type(event)][0]
 
 
 def encode(event: Event) -> bytes:

@@ -118,6 +118,8 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     capability: Capability
     slot: Slot
     situation: Situation
+    folder: str
+    """The job's folder, absolute; its inputs lie under `inputs/`."""
     cache: str
     """Folder for derived inputs that jobs may share; a file appears there complete or not at all."""
 

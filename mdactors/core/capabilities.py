@@ -16,6 +16,8 @@ class Matrix:
         self.unhealthy: dict[str, str] = {}
         """Device id -> reason."""
         self.capabilities: dict[str, Capability] = {}
+        self.ever: dict[str, Capability] = {}
+        """Capabilities of the past as well: what ran on one that is gone has to keep its context."""
         self.devices: dict[str, Device] = {}
         self.slots: dict[str, Slot] = {}
         self.absences: tuple[Absence, ...] = ()
@@ -25,8 +27,8 @@ class Matrix:
         """Some node has been probed."""
         return bool(self.nodes)
 
-    def apply(self, record: Record) -> None:
-        """Fold one record; facts about anything else are ignored."""
+    def apply(self, record: Record) -> bool:
+        """Fold one record; return whether it was about hardware."""
         match record.event:
             case CapabilitiesProbed() as probed:
                 self.nodes[probed.node] = probed
@@ -37,7 +39,8 @@ class Matrix:
             case DeviceRecovered(device=device):
                 self.unhealthy.pop(device, None)
             case _:
-                pass
+                return False
+        return True
 
     def trouble(self, capability: Capability) -> str:
         """Return why a capability takes no work now; empty: it does."""
@@ -50,6 +53,7 @@ class Matrix:
     def _index(self) -> None:
         nodes = self.nodes.values()
         self.capabilities = {row.id: row for node in nodes for row in node.capabilities}
+        self.ever.update(self.capabilities)
         self.devices = {row.id: row for node in nodes for row in node.devices}
         self.slots = {row.id: row for node in nodes for row in node.slots}
         self.absences = tuple(row for node in nodes for row in node.absences)

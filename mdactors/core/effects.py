@@ -8,7 +8,6 @@ import msgspec
 
 from events.attempts import AttemptEnded, JobAssigned
 from events.base import Event
-from events.jobs import JobSubmitted
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -28,7 +27,7 @@ class WakeAt(Effect, frozen=True):
     time: float
 
 
-class Probe(Effect, frozen=True):
+class Look(Effect, frozen=True):
     """Look at the node's devices and engines; comes back as `CapabilitiesProbed`."""
 
     cause: int
@@ -38,7 +37,6 @@ class RunAttempt(Effect, frozen=True):
     """See an attempt through, whatever has become of it so far: start it, or adopt it, or read how it ended."""
 
     assigned: JobAssigned
-    submitted: JobSubmitted
     cause: int
 
 

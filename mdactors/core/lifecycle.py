@@ -35,6 +35,7 @@ from events.jobs import (
     JobSubmitted,
 )
 from events.outcome import Candidate, Diagnosis, ExitRecord, Figures, OutcomeName, Refusal
+from events.results import PerformanceRecorded
 from mdactors.errors import IllegalTransitionError
 
 
@@ -59,10 +60,8 @@ S = JobState
 TRANSITIONS: dict[tuple[JobState, type[Event]], JobState] = {
     (S.SUBMITTED, JobAccepted): S.QUEUED,
     (S.SUBMITTED, JobRejected): S.REJECTED,
-    (S.SUBMITTED, JobCancelled): S.CANCELLED,
     (S.QUEUED, JobAssigned): S.ASSIGNED,
     (S.QUEUED, JobCancelled): S.CANCELLED,
-    (S.QUEUED, JobFailed): S.FAILED,
     (S.ASSIGNED, AttemptStarted): S.RUNNING,
     (S.ASSIGNED, AttemptStopRequested): S.STOPPING,
     (S.ASSIGNED, AttemptEnded): S.ENDING,
@@ -71,6 +70,7 @@ TRANSITIONS: dict[tuple[JobState, type[Event]], JobState] = {
     (S.STOPPING, AttemptStarted): S.STOPPING,
     (S.STOPPING, AttemptStopRequested): S.STOPPING,
     (S.STOPPING, AttemptEnded): S.ENDING,
+    (S.ENDING, AttemptStopRequested): S.ENDING,  # asked for before the end was known
     (S.ENDING, JobRequeued): S.QUEUED,
     (S.ENDING, JobCompleted): S.COMPLETED,
     (S.ENDING, JobFailed): S.FAILED,
@@ -105,6 +105,8 @@ class Attempt(msgspec.Struct, kw_only=True):
     diagnosis: Diagnosis | None = None
     warnings: tuple[str, ...] = ()
     progress: AttemptProgressed | None = None
+    archived: bool = False
+    """Its figures are in the ledger."""
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -143,6 +145,8 @@ class Jobs:
     def __init__(self) -> None:
         self.rows: dict[int, Job] = {}
         self.counts: dict[JobState, int] = dict.fromkeys(JobState, 0)
+        self.active: dict[int, Job] = {}
+        """Jobs that hold a slot, by number."""
 
     def __getitem__(self, job: int) -> Job:
         return self.rows[job]
@@ -197,6 +201,10 @@ class Jobs:
         row.state = TRANSITIONS[row.state, kind]
         self.counts[row.state] += 1
         row.last_seq = record.seq
+        if row.state in ACTIVE:
+            self.active[row.job] = row
+        else:
+            self.active.pop(row.job, None)
         if row.state in TERMINAL:
             row.ended_at = record.time
 
@@ -282,6 +290,12 @@ def _(event: AttemptEnded, row: Job, record: Record) -> None:
     attempt.diagnosis, attempt.warnings, attempt.progress = event.diagnosis, event.warnings, None
     if event.outcome in {"failed", "vanished"}:
         row.failures += 1
+
+
+@_detail(PerformanceRecorded)
+def _(event: PerformanceRecorded, row: Job, record: Record) -> None:
+    for attempt in row.attempts:
+        attempt.archived |= attempt.number == event.attempt
 
 
 def _note_progress(row: Job | None, event: AttemptProgressed) -> None:

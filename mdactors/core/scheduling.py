@@ -1,0 +1,244 @@
+"""When and on which slot: the kernel that joins queue, slots, devices and retries.
+
+Rules of this file: it alone publishes facts that move a job after its acceptance; it decides on state, so a fact that
+arrives between a decision and its record (a device fails, somebody cancels) is met by the next decision.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import msgspec
+
+from events.attempts import AttemptEnded, AttemptStarted, AttemptStopRequested, JobAssigned
+from events.base import Event, Record
+from events.hardware import Slot
+from events.jobs import (
+    JobAccepted,
+    JobCancelled,
+    JobCancelRequested,
+    JobCompleted,
+    JobFailed,
+    JobRejected,
+    JobRequeued,
+    JobSubmitted,
+)
+from events.outcome import Candidate
+from events.platform import PlatformStarted, Policy
+from mdactors.core.capabilities import Matrix
+from mdactors.core.effects import Effect, Publish
+from mdactors.core.queue import Queue, static_key
+from mdactors.core.retry import consequence
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    """What the scheduler remembers of a job that has not ended."""
+
+    job: int
+    priority: float
+    priority_class: str
+    submitted: float
+    last_seq: int
+    candidates: tuple[Candidate, ...] = ()
+    avoid: frozenset[str] = frozenset()
+    attempts: int = 0
+    failures: int = 0
+    slot: str = ""
+    """Where its attempt runs; empty: it waits."""
+    device: str = ""
+    from_step: int = 0
+    cancel: bool = False
+    stopping: bool = False
+    ended: AttemptEnded | None = None
+    """The attempt's end, as long as nothing has followed from it."""
+
+
+class SchedulerCore:
+    """Decides assignments, stops, retries and cancellations."""
+
+    def __init__(self) -> None:
+        self.matrix = Matrix()
+        self.policy = Policy()
+        self.entries: dict[int, Entry] = {}
+        self.queue = Queue()
+        self.busy: dict[str, int] = {}
+        """Slot -> job."""
+        self._due: dict[int, None] = {}
+        """Jobs about which something is to be decided beyond waiting, in order of the facts."""
+
+    # ------------------------------------------------------------ folding
+
+    def apply(self, record: Record) -> None:
+        """Fold one record."""
+        event = record.event
+        if isinstance(event, JobSubmitted):
+            self._submitted(event, record)
+            return
+        self._platform(record)
+        entry = self.entries.get(getattr(event, "job", 0))
+        if entry is not None:
+            entry.last_seq = record.seq
+            self._fold(event, entry)
+
+    def _submitted(self, event: JobSubmitted, record: Record) -> None:
+        self.entries[event.job] = Entry(
+            job=event.job,
+            priority=event.spec.priority,
+            priority_class=event.spec.priority_class,
+            submitted=record.time,
+            last_seq=record.seq,
+        )
+
+    def _platform(self, record: Record) -> None:
+        if isinstance(record.event, PlatformStarted):
+            self.policy = record.event.policy
+        if self.matrix.apply(record):
+            self._rearrange()
+
+    def _rearrange(self) -> None:
+        """The hardware changed: waiting jobs may have other places now, running ones may have to leave theirs."""
+        for job, entry in self.entries.items():
+            if job in self.queue:
+                self._enqueue(entry)
+            elif entry.slot:
+                self._due[job] = None
+
+    def _enqueue(self, entry: Entry) -> None:
+        key = static_key(entry.priority, entry.priority_class, entry.submitted, self.policy.aging_per_hour)
+        self.queue.put(entry.job, key, {choice.device for choice in self._choices(entry)})
+
+    def _choices(self, entry: Entry) -> Iterator[Candidate]:
+        """Yield the candidates that would do now, best first."""
+        for choice in entry.candidates:
+            row = self.matrix.capabilities.get(choice.capability)
+            if row is not None and choice.device not in entry.avoid and not self.matrix.trouble(row):
+                yield choice
+
+    # ------------------------------------------------------------ deciding
+
+    def decide(self, now: float) -> list[Effect]:
+        """Return what follows from ended attempts, cancellations and failed devices, then fill the free slots."""
+        effects: list[Effect] = []
+        for job in self._due:
+            entry = self.entries.get(job)
+            if entry is not None and (event := self._follow(entry)) is not None:
+                effects.append(Publish(event, entry.last_seq))
+        self._due.clear()
+        effects += self._fill()
+        return effects
+
+    def _follow(self, entry: Entry) -> Event | None:
+        if entry.ended is not None:
+            return self._after(entry, entry.ended)
+        if entry.slot:
+            return self._stop(entry)
+        return JobCancelled(job=entry.job) if entry.cancel and entry.candidates else None  # else not accepted yet
+
+    def _after(self, entry: Entry, ended: AttemptEnded) -> Event:
+        return consequence(
+            ended,
+            from_step=entry.from_step,
+            device=entry.device,
+            elsewhere=[choice.device for choice in self._choices(entry)],
+            stop_asked=entry.stopping,
+            cancelled=entry.cancel,
+            failures=entry.failures,
+            retries=self.policy.retries,
+        )
+
+    def _stop(self, entry: Entry) -> Event | None:
+        if entry.stopping:
+            return None
+        if entry.cancel:
+            return AttemptStopRequested(job=entry.job, attempt=entry.attempts, reason="cancelled")
+        if entry.device in self.matrix.unhealthy:
+            return AttemptStopRequested(job=entry.job, attempt=entry.attempts, reason="device")
+        return None
+
+    def _fill(self) -> list[Effect]:
+        """Give each free slot the first job in line that it will do for."""
+        effects: list[Effect] = []
+        free = self._free_slots()
+        while free and (job := self.queue.best(frozenset(free))) is not None:
+            entry = self.entries[job]
+            choice = next(choice for choice in self._choices(entry) if choice.device in free)
+            slot = free[choice.device].pop()
+            if not free[choice.device]:
+                del free[choice.device]
+            self.queue.drop(job)
+            assigned = JobAssigned(
+                job=job, attempt=entry.attempts + 1, slot=slot.id, device=slot.device, capability=choice.capability
+            )
+            effects.append(Publish(assigned, entry.last_seq))
+        return effects
+
+    def _free_slots(self) -> dict[str, list[Slot]]:
+        """Return device -> its free slots, the first one last, so that it is taken first."""
+        free: dict[str, list[Slot]] = {}
+        if not len(self.queue):
+            return free
+        for slot in reversed(self.matrix.slots.values()):
+            if slot.id not in self.busy and slot.device not in self.matrix.unhealthy:
+                free.setdefault(slot.device, []).append(slot)
+        return free
+
+    # ------------------------------------------------------------ what each fact does to its job's entry
+
+    @functools.singledispatchmethod
+    def _fold(self, event: Event, entry: Entry) -> None:
+        """Facts that need no fold change nothing here."""
+
+    @_fold.register
+    def _(self, event: JobAccepted, entry: Entry) -> None:
+        entry.candidates = event.candidates
+        self._wait(entry)
+
+    @_fold.register
+    def _(self, event: JobCancelRequested, entry: Entry) -> None:
+        entry.cancel = True
+        self._due[entry.job] = None
+
+    @_fold.register
+    def _(self, event: JobAssigned, entry: Entry) -> None:
+        self.queue.drop(entry.job)
+        entry.attempts, entry.slot, entry.device = event.attempt, event.slot, event.device
+        entry.stopping, entry.from_step = False, 0
+        self.busy[event.slot] = entry.job
+        self._due[entry.job] = None  # it may have been cancelled, or its device lost, in between
+
+    @_fold.register
+    def _(self, event: AttemptStarted, entry: Entry) -> None:
+        entry.from_step = event.from_step
+
+    @_fold.register
+    def _(self, event: AttemptStopRequested, entry: Entry) -> None:
+        entry.stopping = True
+
+    @_fold.register
+    def _(self, event: AttemptEnded, entry: Entry) -> None:
+        self.busy.pop(entry.slot, None)
+        entry.slot, entry.ended = "", event
+        entry.failures += event.outcome in {"failed", "vanished"}
+        self._due[entry.job] = None
+
+    @_fold.register
+    def _(self, event: JobRequeued, entry: Entry) -> None:
+        entry.ended, entry.device = None, ""
+        if event.avoid:
+            entry.avoid |= {event.avoid}
+        self._wait(entry)
+
+    @_fold.register(JobRejected)
+    @_fold.register(JobCompleted)
+    @_fold.register(JobFailed)
+    @_fold.register(JobCancelled)
+    def _(self, event: Event, entry: Entry) -> None:
+        self.queue.drop(entry.job)
+        del self.entries[entry.job]
+
+    def _wait(self, entry: Entry) -> None:
+        self._enqueue(entry)
+        if entry.cancel:
+            self.queue.drop(entry.job)
+            self._due[entry.job] = None
