@@ -1,0 +1,141 @@
+"""Append, then dispatch: one total order, committed in groups, the same for everyone.
+
+`publish` puts events into the waiting group and returns when their group is durable, folded into the read models and
+in every inbox. While one group is being committed the next one gathers, so a busy platform makes few commits and an
+idle one answers at once. Inboxes are unbounded: flow is controlled at the edge (admission), never between actors, so
+no ring of full channels can deadlock. One await per group, never one per event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from events.base import Event, Record
+from mdactors.core.effects import Publish
+from mdactors.ports import Clock, Journal
+
+Batch = list[Record]
+Fold = Callable[[Record], None]
+
+
+class Inbox:
+    """What one listener has still to see: lists of records, one list a commit group."""
+
+    def __init__(self, bus: Bus, name: str, *, ephemeral: bool) -> None:
+        self.name = name
+        self.ephemeral = ephemeral
+        self._bus = bus
+        self.send: MemoryObjectSendStream[Batch]
+        self._receive: MemoryObjectReceiveStream[Batch]
+        self.send, self._receive = anyio.create_memory_object_stream[Batch](math.inf)
+
+    async def receive(self) -> Batch:
+        """Wait for the next group."""
+        return await self._receive.receive()
+
+    def receive_nowait(self) -> Batch:
+        """Return everything that waits; raises anyio.WouldBlock where nothing does."""
+        batch = self._receive.receive_nowait()
+        while self._receive.statistics().current_buffer_used:
+            batch = batch + self._receive.receive_nowait()
+        return batch
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._bus.inboxes.discard(self)
+        self.send.close()
+        self._receive.close()
+
+
+class Bus:
+    """The only way from one actor to another, and into the journal.
+
+    Args:
+        journal: where the events become durable.
+        clock: gives each group its time.
+        folds: read models, applied to every record before anyone else sees it; they must not raise for any legal log.
+        last: sequence number of the newest record in the journal.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock, folds: Sequence[Fold] = (), *, last: int = 0) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._folds = tuple(folds)
+        self.last = last
+        self.inboxes: set[Inbox] = set()
+        self._events: list[tuple[Event, int]] = []
+        self._publishers: list[tuple[int, asyncio.Future[int]]] = []
+        self._wake = asyncio.Event()
+
+    def subscribe(self, name: str, *, ephemeral: bool = False) -> Inbox:
+        """Return an inbox that sees every record after `last`; with `ephemeral`, those without a place too."""
+        inbox = Inbox(self, name, ephemeral=ephemeral)
+        self.inboxes.add(inbox)
+        return inbox
+
+    async def publish(self, *events: Event, cause: int = 0) -> int:
+        """Append events; return the last one's sequence number when all are durable and everybody has them.
+
+        Raises:
+            JournalError: they are not durable, nobody has seen them.
+        """
+        for event in events:
+            self._events.append((event, cause))
+        return await self._durable()
+
+    async def publish_all(self, effects: Iterable[Publish]) -> int:
+        """Append the events of a core's effects, each with its own cause; otherwise like `publish`."""
+        self._events += [(effect.event, effect.cause) for effect in effects]
+        return await self._durable()
+
+    def announce(self, event: Event) -> None:
+        """Show an ephemeral event to those who listen for such; it has no place and is not stored."""
+        record = Record(0, self._clock.time(), 0, event)
+        self._deliver([record], ephemeral=True)
+
+    async def run(self) -> None:
+        """Commit what waits, group after group, until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._publishers:
+                events, self._events = self._events, []
+                publishers, self._publishers = self._publishers, []
+                await self._commit(events, publishers)
+
+    def _durable(self) -> asyncio.Future[int]:
+        """Return what resolves when everything that waits now is durable."""
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if not self._publishers:
+            self._wake.set()
+        self._publishers.append((len(self._events), done))
+        return done
+
+    async def _commit(self, events: list[tuple[Event, int]], publishers: list[tuple[int, asyncio.Future[int]]]) -> None:
+        now, before = self._clock.time(), self.last
+        batch = [Record(seq, now, cause, event) for seq, (event, cause) in enumerate(events, before + 1)]
+        try:
+            await self._journal.append(batch)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the publishers must hear it
+            for _, done in publishers:
+                if not done.done():
+                    done.set_exception(error)
+            return
+        self.last += len(batch)
+        self._deliver(batch, ephemeral=False)
+        for end, done in publishers:
+            if not done.done():  # a publisher that was cancelled meanwhile has published all the same
+                done.set_result(before + end)
+
+    def _deliver(self, batch: Batch, *, ephemeral: bool) -> None:
+        for fold in self._folds:
+            for record in batch:
+                fold(record)
+        for inbox in self.inboxes:
+            if inbox.ephemeral or not ephemeral:
+                inbox.send.send_nowait(batch)

@@ -1,0 +1,114 @@
+"""Owns every task: an actor that raises is rebuilt from the journal; one that keeps raising closes the intake."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+import structlog
+
+from events.base import Record
+from events.platform import ActorRestarted, IntakeClosed
+from mdactors.core.base import Core
+from mdactors.core.effects import Effect
+from mdactors.errors import JournalError
+from mdactors.ports import Clock, Journal
+from mdactors.runtime.actor import Actor
+from mdactors.runtime.bus import Bus, Inbox
+
+log = structlog.get_logger("mdactors.supervisor")
+
+RESTARTS = 5
+"""Restarts within `WINDOW` that are one too many."""
+WINDOW = 60.0
+"""Seconds."""
+BACKOFF = 0.1
+"""Seconds before the first restart; doubled each time, to at most 10."""
+
+
+class Supervisor:
+    """Keeps actors alive.
+
+    Args:
+        bus: where the actors listen.
+        journal: from which a fresh core is folded.
+        clock: for the backoff.
+    """
+
+    def __init__(self, bus: Bus, journal: Journal, clock: Clock) -> None:
+        self._bus = bus
+        self._journal = journal
+        self._clock = clock
+
+    async def keep(self, actor: Actor, core: Core, inbox: Inbox) -> None:
+        """Run an actor for ever: `core` has folded everything up to the inbox's first record."""
+        failures: list[float] = []
+        while True:
+            try:
+                await actor.run(core, inbox)
+            except Exception as error:  # noqa: BLE001 - whatever it is, an actor is rebuilt, never lost
+                inbox.close()
+                now = self._clock.monotonic()
+                failures = [*(moment for moment in failures if now - moment < WINDOW), now]
+                if not await self._report(actor, error, len(failures)):
+                    return
+                core, inbox = await self._rebuild(actor, len(failures))
+
+    async def _report(self, actor: Actor, error: Exception, count: int) -> bool:
+        """Tell everybody; return whether the actor gets another try. A full disk is nobody's fault: always again."""
+        text = _text(error)
+        log.error("actor raised", actor=actor.name, error=text, at_seq=actor.seen, restarts=count, exc_info=error)
+        if isinstance(_root(error), JournalError):
+            return True
+        if count > RESTARTS:
+            await self._bus.publish(IntakeClosed(actor=actor.name, error=text, at_seq=actor.seen))
+            return False
+        restarted = ActorRestarted(actor=actor.name, error=text, at_seq=actor.seen, restarts=count)
+        await _ignoring_journal(self._bus.publish(restarted))
+        return True
+
+    async def _rebuild(self, actor: Actor, count: int) -> tuple[Core, Inbox]:
+        await self._clock.sleep(min(10.0, BACKOFF * 2 ** (count - 1)))
+        inbox = self._bus.subscribe(actor.name)
+        upto = self._bus.last
+        core = actor.core()
+        try:
+            async for record in self._journal.read():
+                if record.seq > upto:
+                    break
+                actor.seen = record.seq
+                core.apply(record)
+        except Exception as error:  # noqa: BLE001 - raised again by the actor itself, so that it is counted and told
+            return _Broken(error), inbox
+        return core, inbox
+
+
+class _Broken:
+    """Stands in for a core that could not be folded."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def apply(self, record: Record) -> None:
+        raise self._error
+
+    def decide(self, now: float) -> list[Effect]:
+        raise self._error
+
+
+async def _ignoring_journal(publishing: Awaitable[int]) -> None:
+    try:
+        await publishing
+    except JournalError as error:
+        log.warning("a restart could not be recorded", error=str(error))
+
+
+def _root(error: BaseException) -> BaseException:
+    """Return the first error inside (nested) groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _text(error: BaseException) -> str:
+    root = _root(error)
+    return f"{type(root).__name__}: {root}"
