@@ -1,0 +1,1 @@
+"""The same tree again: a test file for each file of `mdactors`."""

@@ -1,0 +1,1 @@
+"""Tests of the archive: files of what was measured."""

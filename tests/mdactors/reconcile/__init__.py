@@ -1,0 +1,1 @@
+"""Tests of the arithmetic by which numbers are compared."""
