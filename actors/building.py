@@ -1,0 +1,320 @@
+"""How the parts are joined: state folder, journal, read models, actors, API. Used by `actors.assembly` alone."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from actors.archivist import Archivist, export_archive
+from actors.executor import Executor, Tools
+from actors.healthwatcher import HealthWatcher
+from actors.negotiator import Negotiator
+from actors.prober import Prober
+from actors.reconciler import Reconciler
+from actors.scheduler import Scheduler
+from events.attempts import JobAssigned
+from events.base import Record
+from events.codec import timestamp
+from events.devices import CapabilitiesProbed
+from events.hardware import Device, Slot
+from events.platform import PlatformStarted, PlatformStopped
+from mdactors import __version__
+from mdactors.archive.ledger import Ledger
+from mdactors.config import Config
+from mdactors.core.base import Core
+from mdactors.core.capabilities import Matrix
+from mdactors.core.lifecycle import Jobs
+from mdactors.engines.registry import find_engines
+from mdactors.errors import JournalError
+from mdactors.metrics import Metrics
+from mdactors.observe import configure_logging
+from mdactors.ports import Clock, Engine, Journal, Substrate
+from mdactors.runtime.actor import Actor, Shell
+from mdactors.runtime.admission import Admission
+from mdactors.runtime.bus import Bus, Inbox
+from mdactors.runtime.clock import SystemClock
+from mdactors.runtime.folders import Folders
+from mdactors.runtime.inputs import InputStore
+from mdactors.runtime.journal.sqlite import SqliteJournal
+from mdactors.runtime.platform import Platform
+from mdactors.runtime.statelock import hold
+from mdactors.runtime.supervisor import Supervisor
+from mdactors.runtime.workshop import Offload, Workshop
+from mdactors.substrates.local.affinity import slots_for
+from mdactors.substrates.local.local import LocalSubstrate
+from mdactors.substrates.local.topology import usable_cores
+
+log = structlog.get_logger("mdactors.platform")
+
+JOURNAL_NAME = "journal.sqlite"
+LEDGER_NAME = "ledger.csv"
+ARCHIVE_NAME = "perf-archive.json"
+TOKEN_NAME = "token"  # noqa: S105 - a file's name
+
+
+class Building:
+    """The platform under construction: `open` brings up what it stands on, `living` fills it with actors."""
+
+    clock: Clock
+    journal: Journal
+    substrate: Substrate
+    engines: tuple[Engine, ...]
+
+    def __init__(
+        self, *, config: Config, base_env: Mapping[str, str], clock: Clock | None, offload: Offload[Any]
+    ) -> None:
+        self.config = config
+        self.state = config.state
+        self.node = config.settings.node or socket.gethostname()
+        self.base_env = base_env
+        self.clock = clock or SystemClock()
+        self.offload = offload
+        self.jobs = Jobs()
+        self.matrix = Matrix()
+        self.metrics = Metrics()
+        self.executors: dict[str, Executor] = {}
+
+    # ------------------------------------------------------------ what it stands on
+
+    async def open(
+        self,
+        stack: AsyncExitStack,
+        *,
+        journal: Journal | None,
+        substrate: Substrate | None,
+        engines: Sequence[Engine] | None,
+    ) -> None:
+        """Take the state folder, open the journal, and make the parts that were not given."""
+        configure_logging()
+        stack.enter_context(hold(self.state, timestamp(self.clock.time())))
+        if journal is None:
+            journal = await SqliteJournal.open(self.state / JOURNAL_NAME)
+            stack.push_async_callback(journal.close)
+        self.journal = journal
+        self.substrate = substrate or LocalSubstrate(self.base_env, self.node)
+        self.engines = tuple(engines) if engines is not None else find_engines()
+        self.ledger = Ledger(self.state / LEDGER_NAME)
+        self.store = InputStore(self.state / "inputs")
+        self.folders = Folders(self.state, self.store)
+
+    # ------------------------------------------------------------ its life
+
+    @asynccontextmanager
+    async def living(self, *, api: bool) -> AsyncIterator[Platform]:
+        """Replay, start the actors, serve; on leaving stop everything of ours and nothing else."""
+        bus = Bus(self.journal, self.clock, [self._fold], last=await self.journal.last())
+        self.platform = self._platform(bus)
+        crew = Crew(self, bus)
+        await crew.replay()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bus.run)
+            crew.start(tasks)
+            await bus.publish(self._started())
+            if api:
+                tasks.start_soon(self._serve)
+            try:
+                yield self.platform
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._farewell(bus)
+                tasks.cancel_scope.cancel()
+
+    def _platform(self, bus: Bus) -> Platform:
+        return Platform(
+            bus=bus,
+            journal=self.journal,
+            jobs=self.jobs,
+            matrix=self.matrix,
+            admission=Admission(self.engines, self.store),
+            offload=self.offload,
+            state=self.state,
+            node=self.node,
+            started_at=self.clock.time(),
+            backlog=self.config.settings.backlog,
+            render_metrics=self.metrics.render,
+        )
+
+    def _fold(self, record: Record) -> None:
+        self.jobs.apply(record)
+        self.matrix.apply(record)
+        self.metrics.observe(record, self.jobs, self.matrix)
+        self.platform.fold(record)
+
+    def _started(self) -> PlatformStarted:
+        return PlatformStarted(
+            version=__version__,
+            node=self.node,
+            pid=os.getpid(),
+            boot_id=_boot_id(),
+            policy=self.config.settings.policy.policy(),
+        )
+
+    async def _farewell(self, bus: Bus) -> None:
+        try:
+            await bus.publish(PlatformStopped(reason="asked to stop"))
+            await export_archive(self.journal, self.state / ARCHIVE_NAME)
+        except (JournalError, OSError) as error:
+            log.warning("stopped, but the end could not be recorded", error=str(error))
+
+    # ------------------------------------------------------------ the API
+
+    async def _serve(self) -> None:
+        """Import the web stack in a thread, beside the first jobs; then answer until cancelled."""
+        app_module = await self.offload(lambda: importlib.import_module("mdactors.api.app"))
+        server = await self.offload(lambda: importlib.import_module("mdactors.api.server"))
+        with server.unix_socket(self.state) as sock:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(server.serve, app_module.create_app(self.platform, token=None), sock)
+                if self.config.settings.listen:
+                    tcp = server.tcp_socket(self.config.settings.listen)
+                    guarded = app_module.create_app(self.platform, token=self._token())
+                    tasks.start_soon(server.serve, guarded, tcp)
+                    log.info("listening", address=tcp.getsockname()[:2])
+
+    def _token(self) -> str:
+        """Return the token for TCP; made once, readable by its owner alone."""
+        path = Path(self.config.settings.token_file or self.state / TOKEN_NAME)
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+        return path.read_text(encoding="ascii").strip()
+
+    # ------------------------------------------------------------ parts of actors
+
+    def slots_of(self, devices: Sequence[Device]) -> tuple[Slot, ...]:
+        """Lay out the slots: accelerators whole, the CPU as configured or by its size."""
+        settings = self.config.settings.slots
+        cores = usable_cores()
+        slots: list[Slot] = []
+        for device in devices:
+            if device.type == "cpu":
+                slots += slots_for(device, settings.threads, settings.count, cores=cores)
+            else:
+                slots += slots_for(device, cores=cores)
+        return tuple(slots)
+
+    def search_path(self) -> tuple[str, ...]:
+        """Return the folders in which engines look for programs: configured ones, PATH, and our own interpreter's."""
+        path = self.base_env.get("PATH", os.defpath).split(os.pathsep)
+        own = str(Path(sys.executable).parent)
+        return tuple(dict.fromkeys([*self.config.settings.search_path, *filter(None, path), own]))
+
+
+class Crew:
+    """The seven actors, and one Executor for every slot that exists or that an open attempt still holds."""
+
+    def __init__(self, building: Building, bus: Bus) -> None:
+        self._building = building
+        self._bus = bus
+        self._supervisor = Supervisor(bus, building.journal, building.clock)
+        by_name = {engine.name: engine for engine in building.engines}
+        self._tools = Tools(
+            bus=bus,
+            clock=building.clock,
+            substrate=building.substrate,
+            engines=by_name,
+            jobs=building.jobs,
+            matrix=building.matrix,
+            folders=building.folders,
+            workshop=Workshop(building.substrate.run),
+            base_env=building.base_env,
+            offload=building.offload,
+        )
+        self._cores: dict[str, tuple[Shell, Core]] = {}
+        for shell in self._shells():
+            self._cores[shell.name] = shell, shell.core()
+
+    def _shells(self) -> Sequence[Shell]:
+        part, tools = self._building, self._tools
+        return (
+            Negotiator(),
+            Scheduler(),
+            Prober(
+                node=part.node,
+                bus=self._bus,
+                clock=part.clock,
+                substrate=part.substrate,
+                engines=part.engines,
+                slots_of=part.slots_of,
+                search_path=part.search_path(),
+            ),
+            HealthWatcher(
+                bus=self._bus,
+                clock=part.clock,
+                substrate=part.substrate,
+                engines=tools.engines,
+                jobs=part.jobs,
+                matrix=part.matrix,
+                offload=part.offload,
+            ),
+            Archivist(bus=self._bus, jobs=part.jobs, matrix=part.matrix, ledger=part.ledger, offload=part.offload),
+            Reconciler(
+                bus=self._bus,
+                jobs=part.jobs,
+                matrix=part.matrix,
+                engines=tools.engines,
+                folders=part.folders,
+                offload=part.offload,
+            ),
+        )
+
+    async def replay(self) -> None:
+        """Fold the whole journal into the read models and every core, in one pass."""
+        async for record in self._building.journal.read():
+            self._building._fold(record)  # noqa: SLF001 - the crew is a part of the building
+            self._hire(record)
+            for _, core in self._cores.values():
+                core.apply(record)
+
+    def _hire(self, record: Record) -> list[str]:
+        """See that every slot that a record names has its Executor; return the new ones' names."""
+        match record.event:
+            case CapabilitiesProbed(slots=slots):
+                wanted = [slot.id for slot in slots]
+            case JobAssigned(slot=slot_id):
+                wanted = [slot_id]
+            case _:
+                return []
+        new = [Executor(slot, self._tools) for slot in wanted if f"executor {slot}" not in self._cores]
+        for shell in new:
+            self._cores[shell.name] = shell, shell.core()
+        return [shell.name for shell in new]
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Let all live, and hire further executors as slots appear."""
+        inbox = self._bus.subscribe("crew")
+        for name in list(self._cores):
+            self._launch(name, tasks, self._bus.subscribe(name))
+        tasks.start_soon(self._hire_on, inbox, tasks)
+
+    def _launch(self, name: str, tasks: TaskGroup, inbox: Inbox) -> None:
+        shell, core = self._cores[name]
+        tasks.start_soon(self._supervisor.keep, Actor(shell, self._bus, self._building.clock), core, inbox)
+
+    async def _hire_on(self, inbox: Inbox, tasks: TaskGroup) -> None:
+        """A new slot's executor joins in the same turn of the loop in which its slot appeared: it misses nothing.
+
+        Its first assignment can only be published after the Scheduler has seen the slot, in a later group.
+        """
+        while True:
+            for record in await inbox.receive():
+                for name in self._hire(record):
+                    self._launch(name, tasks, self._bus.subscribe(name))
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

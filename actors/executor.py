@@ -1,0 +1,288 @@
+"""Executor: sees the attempts of one slot through, from wherever they stand: starts, adopts, stops, judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import structlog
+from anyio.abc import TaskGroup
+
+from actors.shell import PureShell
+from events.attempts import AttemptEnded, AttemptFound, AttemptStarted, Handle, JobAssigned
+from events.hardware import Capability, Slot
+from events.outcome import Diagnosis, ExitRecord
+from mdactors.core.capabilities import Matrix
+from mdactors.core.effects import Effect, RunAttempt, StopAttempt
+from mdactors.core.execution import ExecutorCore
+from mdactors.core.lifecycle import Job, Jobs
+from mdactors.environment import build_env
+from mdactors.errors import FolderBusyError, InputError, LaunchError
+from mdactors.ports import (
+    Clock,
+    Engine,
+    Evidence,
+    Found,
+    LaunchOrder,
+    LaunchPlan,
+    PlanRequest,
+    Situation,
+    Substrate,
+    Verdict,
+)
+from mdactors.runtime.bus import Bus
+from mdactors.runtime.folders import Folders, Launched
+from mdactors.runtime.workshop import Offload, PreparationError, Workshop
+
+log = structlog.get_logger("mdactors.executor")
+
+MASK_CHECK_SECONDS = 1.0
+"""After the start: engines place their threads within a second."""
+
+Key = tuple[int, int]
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """What all executors share."""
+
+    bus: Bus
+    clock: Clock
+    substrate: Substrate
+    engines: Mapping[str, Engine]
+    jobs: Jobs
+    matrix: Matrix
+    folders: Folders
+    workshop: Workshop
+    base_env: Mapping[str, str]
+    offload: Offload[Any]
+
+
+class Executor(PureShell):
+    """The shell of `ExecutorCore`, one for each slot."""
+
+    def __init__(self, slot: str, tools: Tools) -> None:
+        self.name = f"executor {slot}"
+        self._slot = slot
+        self._tools = tools
+        self._stops: dict[Key, anyio.Event] = {}
+
+    def core(self) -> ExecutorCore:
+        """Return a fresh core."""
+        return ExecutorCore(self._slot)
+
+    async def perform(self, effect: Effect, tasks: TaskGroup) -> None:
+        """Begin to see an attempt through, or pass on that it should stop."""
+        match effect:
+            case RunAttempt(assigned=assigned, cause=cause):
+                tasks.start_soon(Passage(self._tools, assigned, cause, self._stop_of(assigned)).run)
+            case StopAttempt(job=job, attempt=attempt):
+                self._stops.setdefault((job, attempt), anyio.Event()).set()
+            case _:
+                raise AssertionError(f"{self.name} can't perform {effect}")
+
+    def _stop_of(self, assigned: JobAssigned) -> anyio.Event:
+        return self._stops.setdefault((assigned.job, assigned.attempt), anyio.Event())
+
+
+class Passage:
+    """One attempt on its way through: find, start if it never ran, watch, judge, tell."""
+
+    def __init__(self, tools: Tools, assigned: JobAssigned, cause: int, stop: anyio.Event) -> None:
+        self._tools = tools
+        self._assigned = assigned
+        self._cause = cause
+        self._stop = stop
+        self._row: Job = tools.jobs[assigned.job]
+        self._capability: Capability = tools.matrix.ever[assigned.capability]
+        self._engine: Engine = tools.engines[self._capability.engine]
+        self._folder: Path = tools.folders.of(assigned.job)
+        self._warnings: list[str] = []
+
+    async def run(self) -> None:
+        """See it through to `AttemptEnded`, whatever happens."""
+        tools, assigned = self._tools, self._assigned
+        found = await tools.substrate.find(str(self._folder), assigned.attempt)
+        known = self._row.attempts[-1].started is not None
+        if known or found.state != "absent":
+            await self._tell_found(found)
+        if found.state == "absent" and not known:
+            await self._from_the_start()
+        elif found.state == "running" and found.handle is not None:
+            await self._adopt(found.handle, known)
+        else:
+            await self._end(found.exit)
+
+    async def _tell_found(self, found: Found) -> None:
+        assigned = self._assigned
+        fact = AttemptFound(job=assigned.job, attempt=assigned.attempt, state=found.state, handle=found.handle)
+        await self._tools.bus.publish(fact, cause=self._cause)
+
+    # ------------------------------------------------------------ starting
+
+    async def _from_the_start(self) -> None:
+        if self._stop.is_set():
+            await self._tell_end(Verdict(outcome="stopped"), None)
+            return
+        try:
+            situation = await self._tools.offload(self._survey)
+            if situation.finished:
+                await self._end(None)
+                return
+            plan = await self._plan(situation)
+            handle, launched = await self._launch(plan, situation)
+        except PreparationError as error:
+            await self._tell_end(Verdict(outcome="failed", diagnosis=error.diagnosis), None)
+        except (LaunchError, InputError, OSError) as error:
+            await self._tell_end(Verdict(outcome="failed", diagnosis=_not_started(error)), None)
+        else:
+            await self._tell_start(handle, launched)
+            await self._watch(handle, launched)
+
+    def _survey(self) -> Situation:
+        folder = self._tools.folders.prepare(self._row)
+        return self._engine.survey(folder, self._row.submitted.spec)
+
+    async def _plan(self, situation: Situation) -> LaunchPlan:
+        assigned, submitted = self._assigned, self._row.submitted
+        plan = self._engine.plan(
+            PlanRequest(
+                job=assigned.job,
+                attempt=assigned.attempt,
+                spec=submitted.spec,
+                inputs=submitted.inputs,
+                capability=self._capability,
+                slot=self._slot(),
+                situation=situation,
+                cache=str(self._tools.folders.cache),
+                folder=str(self._folder),
+            )
+        )
+        for preparation in plan.prepare:
+            await self._tools.workshop.make(preparation)
+        return plan
+
+    def _slot(self) -> Slot:
+        slot = self._tools.matrix.slots.get(self._assigned.slot)
+        if slot is None:
+            raise LaunchError(f"slot {self._assigned.slot} does not exist any more")
+        return slot
+
+    async def _launch(self, plan: LaunchPlan, situation: Situation) -> tuple[Handle, Launched]:
+        tools, assigned, slot = self._tools, self._assigned, self._slot()
+        built = build_env(tools.base_env, plan.variables, tools.matrix.devices.get(assigned.device))
+        launched = Launched(
+            argv=plan.argv,
+            added=plan.added,
+            cpus=slot.cpus,
+            from_step=situation.step,
+            stop_signal=plan.stop_signal,
+            grace_seconds=plan.grace_seconds,
+        )
+        await tools.offload(lambda: tools.folders.lay_out(self._folder, assigned.attempt, plan, launched))
+        order = LaunchOrder(
+            folder=str(self._folder),
+            attempt=assigned.attempt,
+            argv=plan.argv,
+            environment=built.environment,
+            cpus=slot.cpus,
+        )
+        return await tools.substrate.launch(order), launched
+
+    async def _tell_start(self, handle: Handle, launched: Launched) -> None:
+        assigned = self._assigned
+        bare = AttemptStarted(
+            job=assigned.job,
+            attempt=assigned.attempt,
+            slot=assigned.slot,
+            folder=str(self._folder),
+            handle=handle,
+            argv=(),
+        )
+        await self._tools.bus.publish(launched.started(bare), cause=self._cause)
+
+    # ------------------------------------------------------------ watching
+
+    async def _adopt(self, handle: Handle, known: bool) -> None:
+        """It runs already: we died between its start and the record of it, or after."""
+        launched = self._tools.folders.launched(self._folder, self._assigned.attempt) or Launched(
+            argv=(), added=(), cpus=(), from_step=0, stop_signal=15, grace_seconds=120.0
+        )
+        if not known:
+            await self._tell_start(handle, launched)
+        await self._watch(handle, launched)
+
+    async def _watch(self, handle: Handle, launched: Launched) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._stop_when_asked, handle, launched)
+            tasks.start_soon(self._check_masks, handle, launched)
+            exit_record = await self._tools.substrate.wait(str(self._folder), self._assigned.attempt, handle)
+            tasks.cancel_scope.cancel()
+        await self._end(exit_record)
+
+    async def _stop_when_asked(self, handle: Handle, launched: Launched) -> None:
+        await self._stop.wait()
+        await self._tools.substrate.stop(
+            str(self._folder),
+            self._assigned.attempt,
+            handle,
+            signal=launched.stop_signal,
+            grace_seconds=launched.grace_seconds,
+        )
+
+    async def _check_masks(self, handle: Handle, launched: Launched) -> None:
+        """Believe the kernel, not the request: a thread outside its slot's cores slows a neighbour down."""
+        await self._tools.clock.sleep(MASK_CHECK_SECONDS)
+        if not launched.cpus:
+            return
+        stray = [mask for mask in self._tools.substrate.masks(handle) if not set(mask) <= set(launched.cpus)]
+        if stray:
+            warning = f"threads run outside the slot's CPUs {launched.cpus}: {stray}"
+            log.warning("stray threads", job=self._assigned.job, attempt=self._assigned.attempt, masks=stray)
+            self._warnings.append(warning)
+
+    # ------------------------------------------------------------ ending
+
+    async def _end(self, exit_record: ExitRecord | None) -> None:
+        spec = self._row.submitted.spec
+        stop_asked = self._stop.is_set() or bool(self._row.attempts[-1].stop_reason)
+        evidence = Evidence(spec=spec, attempt=self._assigned.attempt, exit=exit_record, stop_asked=stop_asked)
+        verdict = await self._tools.offload(lambda: self._judge(evidence))
+        await self._tell_end(verdict, exit_record)
+
+    def _judge(self, evidence: Evidence) -> Verdict:
+        try:
+            return self._engine.judge(self._folder, evidence)
+        except Exception as error:
+            log.exception("an attempt could not be judged", job=self._assigned.job, attempt=self._assigned.attempt)
+            summary = f"its files could not be judged: {type(error).__name__}: {error}"
+            return Verdict(outcome="failed", diagnosis=Diagnosis(kind="unknown", code="unjudged", summary=summary))
+
+    async def _tell_end(self, verdict: Verdict, exit_record: ExitRecord | None) -> None:
+        assigned = self._assigned
+        await self._tools.bus.publish(
+            AttemptEnded(
+                job=assigned.job,
+                attempt=assigned.attempt,
+                slot=assigned.slot,
+                outcome=verdict.outcome,
+                exit=exit_record,
+                figures=verdict.figures,
+                diagnosis=verdict.diagnosis,
+                warnings=(*verdict.warnings, *self._warnings),
+            ),
+            cause=self._row.last_seq,
+        )
+
+
+def _not_started(error: Exception) -> Diagnosis:
+    summary = f"the engine could not be started: {error}"
+    if isinstance(error, InputError):  # the plan's fault or the user's: the device is not to blame
+        return Diagnosis(kind="build", code="plan-refused", summary=summary, retry="no")
+    if isinstance(error, FolderBusyError):
+        return Diagnosis(kind="files", code="folder-busy", summary=summary, retry="same")
+    if isinstance(error, OSError):
+        return Diagnosis(kind="files", code="folder-unusable", summary=summary, retry="same")
+    return Diagnosis(kind="substrate", code="launch-failed", summary=summary, retry="other")

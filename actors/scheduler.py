@@ -1,0 +1,16 @@
+"""Scheduler: decides when each job runs and on which slot, and what follows from each attempt's end."""
+
+from __future__ import annotations
+
+from actors.shell import PureShell
+from mdactors.core.scheduling import SchedulerCore
+
+
+class Scheduler(PureShell):
+    """The shell of `SchedulerCore`."""
+
+    name = "scheduler"
+
+    def core(self) -> SchedulerCore:
+        """Return a fresh core."""
+        return SchedulerCore()

@@ -1,0 +1,7 @@
+"""`python run.py`: the mdactors command line."""
+
+import sys
+
+from actors.assembly import main
+
+sys.exit(main())
