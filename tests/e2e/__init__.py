@@ -1,0 +1,1 @@
+"""Real engines and real platform processes."""

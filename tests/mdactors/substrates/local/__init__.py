@@ -1,0 +1,1 @@
+"""Tests of the local substrate, with real processes."""
