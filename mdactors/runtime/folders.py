@@ -61,8 +61,7 @@ class Folders:
         """Bring the folder into the state that the plan wants; nothing is deleted."""
         set_aside(folder, plan.set_aside)
         for name, product in plan.links.items():
-            if not (folder / name).exists():
-                link_or_copy(Path(product), folder / name)
+            _show(Path(product), folder / name)
         for name, text in plan.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             write(folder / name, text.encode())
@@ -79,6 +78,17 @@ class Folders:
     def launch_file(folder: Path, attempt: int) -> Path:
         """Return the path of an attempt's launch file."""
         return folder / "attempts" / f"{attempt}.launch.json"
+
+
+def _show(product: Path, name: Path) -> None:
+    """Make a product appear under a name, in the place of what an earlier attempt used."""
+    if name.exists() and not name.samefile(product):
+        part = name.with_name(f".{name.name}.part")
+        part.unlink(missing_ok=True)
+        link_or_copy(product, part)
+        part.rename(name)
+    else:
+        link_or_copy(product, name)
 
 
 def write(path: Path, data: bytes) -> None:
