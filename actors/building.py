@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import secrets
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -184,6 +183,8 @@ class Building:
 
     def _token(self) -> str:
         """Return the token for TCP; made once, readable by its owner alone."""
+        import secrets  # noqa: PLC0415 - 30 ms of every start, for those who serve TCP
+
         path = Path(self.config.settings.token_file or self.state / TOKEN_NAME)
         if not path.exists():
             path.touch(mode=0o600)

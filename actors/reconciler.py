@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyio.abc import TaskGroup
 
@@ -17,10 +17,12 @@ from mdactors.core.lifecycle import Job, Jobs, JobState
 from mdactors.core.reconciling import ReconcilerCore
 from mdactors.errors import EnergiesMissingError
 from mdactors.ports import Engine
-from mdactors.reconcile.compare import Side, compare, shared_start
 from mdactors.runtime.bus import Bus
 from mdactors.runtime.folders import Folders, digests
 from mdactors.runtime.workshop import Offload
+
+if TYPE_CHECKING:
+    from mdactors.reconcile.compare import Side
 
 
 class Reconciler(PureShell):
@@ -59,6 +61,8 @@ class Reconciler(PureShell):
         await self._bus.publish(outcome, cause=effect.cause)
 
     def _outcome(self, effect: Compare) -> Event:
+        from mdactors.reconcile.compare import compare, shared_start  # noqa: PLC0415 - numpy costs 0.15 s, seldom wanted
+
         try:
             a, b = self._jobs[effect.a], self._jobs[effect.b]
             made = compare(self._side(a), self._side(b), shared=shared_start(_start(a), _start(b)))
@@ -69,6 +73,8 @@ class Reconciler(PureShell):
         )
 
     def _side(self, job: Job) -> Side:
+        from mdactors.reconcile.compare import Side  # noqa: PLC0415 - as above
+
         if job.state is not JobState.COMPLETED:
             raise EnergiesMissingError(f"job {job.job} is {job.state}; only completed jobs can be compared")
         attempt = job.attempts[-1]

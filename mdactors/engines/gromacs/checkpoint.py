@@ -1,8 +1,8 @@
 """Checkpoint files (`.cpt`): what they say of themselves, and whether they are whole.
 
-Source: `do_cpt_header`, `do_cpt_files` and `do_cpt_footer` in GROMACS's `fileio/checkpoint.cpp`; formats 16 (2016),
-22 (2022) and 23 (2023 and later) were met. A checkpoint has no checksum, but it ends with a magic number: every file
-that was cut off by a full disk or a power failure is told by its last four bytes.
+Source: `do_cpt_header`, `do_cpt_files` and `do_cpt_footer` in GROMACS's `fileio/checkpoint.cpp`; format 22 (2022) is
+tested on files of the real program. A checkpoint has no checksum, but it ends with a magic number: every file that was
+cut off by a full disk or a power failure is told by its last four bytes.
 """
 
 from __future__ import annotations
