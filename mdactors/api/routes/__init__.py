@@ -1,0 +1,1 @@
+"""One file a resource; each lists its handlers in `ROUTES`."""

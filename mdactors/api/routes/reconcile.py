@@ -1,0 +1,26 @@
+"""Energies of two jobs, compared."""
+
+from __future__ import annotations
+
+from litestar import post
+from litestar.params import JSONBody
+
+from events.results import PairReconciled
+from mdactors.api.serving import HttpRequest, served
+from mdactors.errors import EnergiesMissingError
+from mdactors.wire import ReconcileRequest
+
+
+@post("/v1/reconcile", status_code=200, tags=["reconcile"], summary="Compare the energies of two jobs")
+async def reconcile(request: HttpRequest, data: JSONBody[ReconcileRequest]) -> PairReconciled:
+    """Compare two completed jobs term by term and return the verdict with its numbers and tolerances."""
+    serving = served(request)
+    for number in (data.a, data.b):
+        serving.job(number)
+    outcome = await serving.platform.reconcile(data.a, data.b, by=data.by)
+    if isinstance(outcome, PairReconciled):
+        return outcome
+    raise EnergiesMissingError(outcome.why)
+
+
+ROUTES = [reconcile]

@@ -1,0 +1,50 @@
+"""What every handler needs, kept in the application's state."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+from litestar import Litestar, Request
+
+from mdactors.api.feed import Hub
+from mdactors.core.lifecycle import Job
+from mdactors.errors import UnknownJobError
+from mdactors.runtime.platform import Platform
+
+HttpRequest = Request[Any, Any, Any]
+
+
+class Serving:
+    """The platform that is served, and its event feed."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+        self.hub = Hub(platform)
+        self._opened = time.monotonic()
+
+    @property
+    def uptime_seconds(self) -> float:
+        """Seconds since the API was built; unlike a difference of two clocks it never jumps."""
+        return time.monotonic() - self._opened
+
+    def job(self, number: int) -> Job:
+        """Return a job's row.
+
+        Raises:
+            UnknownJobError: there is none.
+        """
+        if number not in self.platform.jobs:
+            raise UnknownJobError(f"there is no job {number}")
+        return self.platform.jobs[number]
+
+
+def attach(app: Litestar, serving: Serving) -> None:
+    """Keep it where handlers find it."""
+    app.state.serving = serving
+
+
+def served(source: Litestar | HttpRequest) -> Serving:
+    """Return what an application serves, from the application or from a request."""
+    app = source if isinstance(source, Litestar) else source.app
+    return cast("Serving", app.state.serving)

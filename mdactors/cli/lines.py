@@ -1,0 +1,34 @@
+"""A batch as plain lines, one for each change of a job's state: for logs and pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mdactors.cli.output import Output
+from mdactors.cli.text import build, rate
+from mdactors.core.lifecycle import STATE_FACTS
+from mdactors.runtime.platform import Platform
+from mdactors.views.jobs import JobRow, job_row
+
+PASSING = ("assigned", "ending")
+"""States that last for a moment and say nothing new."""
+
+
+async def tell(out: Output, platform: Platform, numbers: Sequence[int], since: int) -> None:
+    """Write a line whenever the state of one of the jobs changes, until cancelled."""
+    wanted, told = set(numbers), dict.fromkeys(numbers, "queued")
+    async for record in platform.events(since=since, follow=True):
+        number = getattr(record.event, "job", None)
+        if number in wanted and type(record.event) in STATE_FACTS:
+            row = job_row(platform.jobs[number], platform.matrix)
+            if row.state != told[number] and row.state not in PASSING:
+                told[number] = row.state
+                out.note(sentence(row))
+
+
+def sentence(row: JobRow) -> str:
+    """Return where a job stands, in a line."""
+    where = f" on {row.slot} ({build(row.engine, row.backend, row.precision)})" if row.state == "running" else ""
+    speed = f", {rate(row.ns_per_day)} ns/day" if row.state == "completed" and row.ns_per_day else ""
+    why = f": {row.reason}" if row.reason else ""
+    return f"job {row.job} {row.name}: {row.state}{where}{speed}{why}"

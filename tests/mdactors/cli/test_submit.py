@@ -1,0 +1,107 @@
+"""`submit` with a platform running."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdactors.cli import submit as subject
+from mdactors.ports import Submission
+from tests.mdactors.api.world import World
+from tests.mdactors.cli.conftest import Mdctl
+
+GOOD = {"kind": "tpr", "tpr": "a.tpr"}
+DOUBLE = {"kind": "tpr", "tpr": "b.tpr", "precision": "double"}
+WRONG = {"kind": "tpr", "tpr": "c.tpr", "nstep": 1}
+
+
+@pytest.fixture
+def job_file(tmp_path: Path) -> Any:
+    def write(*entries: Any) -> str:
+        path = tmp_path / "jobs.json"
+        path.write_text(json.dumps(entries))
+        return str(path)
+
+    return write
+
+
+class Quick(World):
+    """Completes every accepted job before the verdict is told."""
+
+    def _verdict(self, submission: Submission) -> Submission:
+        found = super()._verdict(submission)
+        if found.job and found.state == "queued":
+            self.start(found.job)
+            self.complete(found.job)
+        return found
+
+
+def test_numbers_and_every_refusal(mdctl: Mdctl, running: World, job_file: Any) -> None:
+    path = job_file(GOOD, DOUBLE, WRONG)
+    code, out, _ = mdctl("submit", path)
+    assert code == 1
+    assert out == (
+        "job  name   state   choice                               why\n"
+        "  6  a.tpr  queued  gromacs@2022.5/CPU/mixed@node/cpu:0  fastest\n"
+        f"rejected: b.tpr (job 7), entry 2 of {path}\n"
+        "  - gromacs@2022.5/CPU/mixed@node/cpu:0: the job asks for double precision; built in mixed precision"
+        " (install a double-precision build)\n"
+        f"refused: entry 2, entry 3 of {path}\n"
+        "  - entry: Object contains unknown field `nstep`\n"
+        "1 job accepted, 2 refused\n"
+    )
+
+
+def test_for_a_script(mdctl: Mdctl, running: World, job_file: Any) -> None:
+    code, out, _ = mdctl("submit", job_file(GOOD), "--json")
+    (answer,) = json.loads(out)["submissions"]
+    assert (code, answer["job"], answer["state"], answer["index"]) == (0, 6, "queued", 0)
+
+
+def test_a_dry_run_starts_nothing(mdctl: Mdctl, running: World, job_file: Any) -> None:
+    before = running.last_seq
+    code, out, _ = mdctl("submit", job_file(GOOD, DOUBLE), "--dry-run")
+    assert code == 1
+    assert "feasible" in out
+    assert "built in mixed precision" in out
+    assert running.last_seq == before
+
+
+def test_a_long_file_is_handed_over_in_parts(
+    mdctl: Mdctl, running: World, job_file: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "PART", 2)
+    answers = json.loads(mdctl("submit", job_file(*[GOOD] * 5), "--json").out)["submissions"]
+    assert [each["index"] for each in answers] == [0, 1, 2, 3, 4]
+    assert [each["job"] for each in answers] == [6, 7, 8, 9, 10]
+
+
+def test_waiting_ends_with_the_outcome(mdctl: Mdctl, running: World, job_file: Any) -> None:
+    running.__class__ = Quick
+    code, out, _ = mdctl("submit", job_file(GOOD, GOOD), "--wait", "--json")
+    assert (code, [row["state"] for row in json.loads(out)["jobs"]]) == (0, ["completed", "completed"])
+    assert mdctl("submit", job_file(GOOD), "--wait").out.count("completed") == 1
+    assert mdctl("submit", job_file(GOOD, DOUBLE), "--wait").code == 1
+
+
+def test_ctrl_c_while_waiting_leaves_the_jobs_alone(
+    mdctl: Mdctl, running: World, job_file: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdactors.cli.follow.Pending.wait", interrupted)
+    code, _, err = mdctl("submit", job_file(GOOD), "--wait")
+    assert code == 130
+    assert "the jobs go on" in err
+    assert running.jobs[6].state == "queued"
+
+
+def test_an_unreadable_file_is_told_before_anything_is_asked(mdctl: Mdctl, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    code, out, err = mdctl("submit", str(tmp_path / "bad.json"))
+    assert (code, out) == (2, "")
+    assert "not JSON" in err
