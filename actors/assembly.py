@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mdactors.config import Config
-    from mdactors.ports import Clock, Engine, Journal, Substrate
+    from mdactors.ports import Clock, Engine, Journal, Mode, Substrate
     from mdactors.runtime.platform import Platform
     from mdactors.runtime.workshop import Offload
 
@@ -36,7 +36,8 @@ async def assemble(
     engines: Sequence[Engine] | None = None,
     base_env: Mapping[str, str] | None = None,
     offload: Offload[Any] | None = None,
-    api: bool = True,
+    mode: Mode = "work",
+    api: bool | None = None,
 ) -> AsyncIterator[Platform]:
     """Run a platform for the length of the block.
 
@@ -51,7 +52,8 @@ async def assemble(
         engines: how jobs run; all installed ones by default.
         base_env: the environment that children are given a selection of; our own by default.
         offload: runs blocking code; in a thread by default.
-        api: serve HTTP.
+        mode: what it does; see `mdactors.ports.Mode`.
+        api: serve HTTP; in mode `work` by default.
 
     Raises:
         StateBusyError: another platform holds the state folder.
@@ -69,5 +71,5 @@ async def assemble(
     )
     async with AsyncExitStack() as stack:
         await building.open(stack, journal=journal, substrate=substrate, engines=engines)
-        async with building.living(api=api) as platform:
+        async with building.living(mode=mode, api=mode == "work" if api is None else api) as platform:
             yield platform

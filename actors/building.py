@@ -38,7 +38,7 @@ from mdactors.engines.registry import find_engines
 from mdactors.errors import JournalError
 from mdactors.metrics import Metrics
 from mdactors.observe import configure_logging
-from mdactors.ports import Clock, Engine, Journal, Substrate
+from mdactors.ports import Clock, Engine, Journal, Mode, Substrate
 from mdactors.runtime.actor import Actor, Shell
 from mdactors.runtime.admission import Admission
 from mdactors.runtime.bus import Bus, Inbox
@@ -110,11 +110,11 @@ class Building:
     # ------------------------------------------------------------ its life
 
     @asynccontextmanager
-    async def living(self, *, api: bool) -> AsyncIterator[Platform]:
+    async def living(self, *, mode: Mode, api: bool) -> AsyncIterator[Platform]:
         """Replay, start the actors, serve; on leaving stop everything of ours and nothing else."""
         bus = Bus(self.journal, self.clock, [self._fold], last=await self.journal.last())
         self.platform = self._platform(bus)
-        crew = Crew(self, bus)
+        crew = Crew(self, bus, mode)
         await crew.replay()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
@@ -174,22 +174,19 @@ class Building:
         server = await self.offload(lambda: importlib.import_module("mdactors.api.server"))
         with server.unix_socket(self.state) as sock:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(server.serve, app_module.create_app(self.platform, token=None), sock)
+                await tasks.start(server.serve, app_module.create_app(self.platform, token=None), sock)
                 if self.config.settings.listen:
                     tcp = server.tcp_socket(self.config.settings.listen)
                     guarded = app_module.create_app(self.platform, token=self._token())
-                    tasks.start_soon(server.serve, guarded, tcp)
+                    await tasks.start(server.serve, guarded, tcp)
                     log.info("listening", address=tcp.getsockname()[:2])
+                self.platform.answers.set()
 
     def _token(self) -> str:
         """Return the token for TCP; made once, readable by its owner alone."""
-        import secrets  # noqa: PLC0415 - 30 ms of every start, for those who serve TCP
+        from mdactors.api.auth import load_token  # noqa: PLC0415 - the web stack, for those who serve TCP
 
-        path = Path(self.config.settings.token_file or self.state / TOKEN_NAME)
-        if not path.exists():
-            path.touch(mode=0o600)
-            path.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
-        return path.read_text(encoding="ascii").strip()
+        return load_token(Path(self.config.settings.token_file or self.state / TOKEN_NAME))
 
     # ------------------------------------------------------------ parts of actors
 
@@ -215,9 +212,10 @@ class Building:
 class Crew:
     """The seven actors, and one Executor for every slot that exists or that an open attempt still holds."""
 
-    def __init__(self, building: Building, bus: Bus) -> None:
+    def __init__(self, building: Building, bus: Bus, mode: Mode) -> None:
         self._building = building
         self._bus = bus
+        self._mode = mode
         self._supervisor = Supervisor(bus, building.journal, building.clock)
         by_name = {engine.name: engine for engine in building.engines}
         self._tools = Tools(
@@ -234,13 +232,14 @@ class Crew:
         )
         self._cores: dict[str, tuple[Shell, Core]] = {}
         for shell in self._shells():
-            self._cores[shell.name] = shell, shell.core()
+            if mode != "look" or isinstance(shell, Prober):
+                self._cores[shell.name] = shell, shell.core()
 
     def _shells(self) -> Sequence[Shell]:
         part, tools = self._building, self._tools
         return (
             Negotiator(),
-            Scheduler(),
+            Scheduler(assigns=self._mode == "work"),
             Prober(
                 node=part.node,
                 bus=self._bus,
@@ -280,6 +279,8 @@ class Crew:
 
     def _hire(self, record: Record) -> list[str]:
         """See that every slot that a record names has its Executor; return the new ones' names."""
+        if self._mode == "look":
+            return []
         match record.event:
             case CapabilitiesProbed(slots=slots):
                 wanted = [slot.id for slot in slots]

@@ -7,10 +7,17 @@ from mdactors.core.scheduling import SchedulerCore
 
 
 class Scheduler(PureShell):
-    """The shell of `SchedulerCore`."""
+    """The shell of `SchedulerCore`.
+
+    Args:
+        assigns: give free slots to waiting jobs.
+    """
 
     name = "scheduler"
 
+    def __init__(self, *, assigns: bool = True) -> None:
+        self._assigns = assigns
+
     def core(self) -> SchedulerCore:
         """Return a fresh core."""
-        return SchedulerCore()
+        return SchedulerCore(assigns=self._assigns)

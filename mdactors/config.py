@@ -67,7 +67,8 @@ def load_config(path: Path | None, *, state: Path, overrides: dict[str, Any] | N
     """
     plain = _read(path) if path else {}
     for key, value in (overrides or {}).items():
-        plain[key] = {**plain.get(key, {}), **value} if isinstance(value, dict) else value
+        below = plain.get(key, {})
+        plain[key] = {**below, **value} if isinstance(value, dict) and isinstance(below, dict) else value
     try:
         return Config(state=state.absolute(), settings=msgspec.convert(plain, Settings))
     except msgspec.ValidationError as error:
@@ -79,5 +80,5 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or beyond what the parser can take
         raise ConfigError(f"{path} is not TOML: {error}") from error

@@ -13,7 +13,19 @@ from typing import Any, get_args
 import msgspec
 
 from events.outcome import Refusal
-from events.spec import INPUT_FIELDS, AmberJob, AnyJobSpec, Constraints, GromacsTopJob, MDJobSpec, OpenMMJob, Precision, PriorityClass, TprJob, kind_of
+from events.spec import (
+    INPUT_FIELDS,
+    AmberJob,
+    AnyJobSpec,
+    Constraints,
+    GromacsTopJob,
+    MDJobSpec,
+    OpenMMJob,
+    Precision,
+    PriorityClass,
+    TprJob,
+    kind_of,
+)
 from mdactors.errors import InputError
 
 KINDS: dict[str, type[MDJobSpec]] = {

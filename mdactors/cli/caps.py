@@ -59,16 +59,16 @@ def _remembered(context: Context) -> Any:  # noqa: ANN401 - a JSON document
 def _probed(context: Context) -> Any:  # noqa: ANN401 - a JSON document
     import msgspec  # noqa: PLC0415 - only where a platform of our own is needed
 
-    from mdactors.cli.own import ask, until_probed  # noqa: PLC0415
+    from mdactors.cli.own import ask  # noqa: PLC0415
     from mdactors.views.platform import matrix_view  # noqa: PLC0415
 
     async def look(platform: Platform) -> Any:  # noqa: ANN401 - a JSON document
         if context.options.refresh:
             await platform.refresh(by=login_name())
-        await until_probed(platform)
+        await platform.probed()
         return msgspec.to_builtins(matrix_view(platform.matrix))
 
-    return ask(context, look)
+    return ask(context, look, mode="look")
 
 
 def _show(context: Context, shown: dict[str, Any]) -> None:

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
-    from mdactors.config import Config
     from mdactors.runtime.platform import Platform
 
-    Assemble = Callable[[Config], AbstractAsyncContextManager[Platform]]
-    """Builds a platform of our own. Entering it: recovered, probed, actors at work, API served. Leaving it: stopped in
+    Assemble = Callable[..., AbstractAsyncContextManager[Platform]]
+    """`assemble(config, mode=...)` builds a platform of our own. Entering it: recovered, actors at work. Leaving it: stopped in
     good order, while engines go on."""
 
 PROGRAM = "python run.py"

@@ -65,7 +65,7 @@ def run_here(context: Context, batches: Sequence[Batch]) -> int:
 
 
 async def _main(context: Context, config: Config, batches: Sequence[Batch], course: Course) -> None:
-    async with context.assemble(config) as platform:
+    async with context.assemble(config, mode="look" if context.options.dry_run else "work") as platform:
         if context.options.dry_run:
             course.answers = await _preview(platform, batches)
             return

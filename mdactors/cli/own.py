@@ -10,6 +10,7 @@ import anyio
 
 from mdactors.cli.context import Context
 from mdactors.config import Config, load_config
+from mdactors.ports import Mode
 from mdactors.runtime.platform import Platform
 
 CONFIG_NAME = "mdactors.toml"
@@ -28,20 +29,11 @@ def config_of(context: Context, **overrides: Any) -> Config:  # noqa: ANN401 - s
     return load_config(path, state=Path(context.state), overrides=overrides)
 
 
-def ask(context: Context, question: Callable[[Platform], Awaitable[T]], **overrides: Any) -> T:  # noqa: ANN401
-    """Assemble a platform, ask it something, stop it, and return the answer."""
+def ask(context: Context, question: Callable[[Platform], Awaitable[T]], *, mode: Mode = "settle") -> T:
+    """Assemble a platform, ask it something, stop it, and return the answer; no waiting job is started."""
 
     async def main() -> T:
-        async with context.assemble(config_of(context, **overrides)) as platform:
+        async with context.assemble(config_of(context), mode=mode) as platform:
             return await question(platform)
 
     return anyio.run(main)
-
-
-async def until_probed(platform: Platform) -> None:
-    """Wait until the platform knows what there is to run on."""
-    if platform.matrix.known:
-        return
-    async for _ in platform.events(since=platform.last_seq, follow=True):
-        if platform.matrix.known:
-            return

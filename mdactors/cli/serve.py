@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from mdactors.cli.context import Context
-from mdactors.cli.own import config_of, until_probed
+from mdactors.cli.own import config_of
 from mdactors.cli.text import amount
 from mdactors.config import Config
 from mdactors.runtime.platform import Platform
@@ -45,7 +45,8 @@ def overrides(options: Any) -> dict[str, Any]:  # noqa: ANN401 - what argparse m
 async def _serve(context: Context, config: Config) -> int:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with context.assemble(config) as platform:
-            await until_probed(platform)
+            await platform.probed()
+            await platform.answers.wait()
             _announce(context, platform)
             async for number in signals:
                 context.out.note(f"{signal.Signals(number).name}: stopping")

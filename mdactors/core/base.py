@@ -11,8 +11,8 @@ from mdactors.core.effects import Effect
 class Core(Protocol):
     """A pure state machine: `apply` folds facts, `decide` says what should be done now.
 
-    The same `apply` serves live running, recovery and replay. `decide` looks at state, never at a single event, so
-    that deciding twice without a new fact asks for nothing twice.
+    The same `apply` serves live running, recovery and replay. `decide` looks at state, never at a single event; the
+    shell folds what it has published before it decides again, so that nothing is asked for twice.
     """
 
     def apply(self, record: Record) -> None:

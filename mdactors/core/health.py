@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from events.attempts import AttemptEnded, JobAssigned
+from events.attempts import AttemptEnded, AttemptFound, JobAssigned
 from events.base import Event, Record
 from events.devices import DeviceRecovered, DeviceReported, DeviceUnhealthy
 from events.platform import PlatformStarted, Policy
@@ -32,6 +32,8 @@ class HealthCore:
                 self.policy = policy
             case JobAssigned(job=job, attempt=attempt, device=device):
                 self._ran_on[job, attempt] = device
+            case AttemptFound(job=job, attempt=attempt, state="vanished"):
+                self._ran_on.pop((job, attempt), None)  # while the platform was away: a reboot blames no device
             case AttemptEnded() as ended:
                 self._weigh(ended, record.seq)
             case DeviceReported() as report:
@@ -53,7 +55,9 @@ class HealthCore:
             self._pending.pop(report.device, None)  # it is as reported already
 
     def _weigh(self, ended: AttemptEnded, seq: int) -> None:
-        device = self._ran_on.pop((ended.job, ended.attempt), "")
+        device = self._ran_on.pop((ended.job, ended.attempt), None)
+        if device is None:
+            return
         if ended.outcome == "vanished" or (ended.diagnosis is not None and ended.diagnosis.kind in BLAMED):
             self.suspicion[device] = self.suspicion.get(device, 0) + 1
             self._last_seq[device] = seq

@@ -125,7 +125,10 @@ def _threads(spec: MDJobSpec, row: Capability, matrix: Matrix) -> list[Refusal]:
 
 def _rank(spec: MDJobSpec, row: Capability) -> tuple[int, int, tuple[int, ...], str]:
     """Preferred precision first, then stated speed, then the newest version."""
-    version = tuple(-int(part) for part in row.version.split(".") if part.isdigit())
+    version = (
+        *(-int(part) for part in row.version.split(".") if part.isdigit()),
+        0,
+    )  # 0 ends it: 2026 is before 2026.1
     return SATISFIES[spec.precision].index(row.precision), -row.speed, version, row.id
 
 
@@ -183,15 +186,15 @@ class NegotiatorCore:
         """Answer what can be answered; a refusal by a matrix past its time waits for the renewed one."""
         if not self.matrix.known:
             return []
-        return [effect for record in self.open.values() if (effect := self._answer(record, now))]
+        return [effect for record in self.open.values() if (effect := self._answer(record))]
 
-    def _answer(self, record: Record, now: float) -> Publish | None:
+    def _answer(self, record: Record) -> Publish | None:
         event = record.event
         assert isinstance(event, JobSubmitted)
         choice = self._choose(event)
         if choice.candidates:
             return Publish(JobAccepted(job=event.job, candidates=choice.candidates), record.seq)
-        if self._stale(record.time, now):
+        if self._stale(record.time):
             return None
         return Publish(JobRejected(job=event.job, refusals=choice.refusals), record.seq)
 
@@ -212,6 +215,6 @@ class NegotiatorCore:
             self._answers[key] = negotiate(spec, event.examinations, self.matrix)
         return self._answers[key]
 
-    def _stale(self, submitted: float, now: float) -> bool:
-        oldest = min(self.matrix.probed_at.values())
-        return now - oldest > self.policy.probe_ttl_seconds and oldest < submitted
+    def _stale(self, submitted: float) -> bool:
+        """By the same rule as the Prober's, which looks again for the same submission: never wait for what nobody makes."""
+        return submitted - min(self.matrix.probed_at.values()) > self.policy.probe_ttl_seconds

@@ -8,7 +8,7 @@ looks at the heads of the heaps, never at all jobs.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 CLASS_BONUS = {"interactive": 10.0, "normal": 0.0, "bulk": -10.0}
 """Priority that a class adds: an interactive job overtakes normal ones that have waited less than 10 / rate hours."""
@@ -37,6 +37,8 @@ class Queue:
     def put(self, job: int, key: float, devices: Iterable[str]) -> None:
         """Add a job, or move it to other devices. With no devices it waits unseen until it is put again."""
         place = frozenset(devices)
+        if self._where.get(job) == (place, key):
+            return  # it is there already; a second entry would only make the heap grow
         self._where[job] = (place, key)
         heapq.heappush(self._heaps.setdefault(place, []), (-key, job))
 
@@ -44,18 +46,18 @@ class Queue:
         """Take a job out; unknown ones are ignored."""
         self._where.pop(job, None)
 
-    def best(self, free: Devices, *, skip: Callable[[int], bool] = lambda job: False) -> int | None:
+    def best(self, free: Devices) -> int | None:
         """Return the first job in line that one of the free devices will do for, or None; it stays in line."""
-        heads = (head for place in list(self._heaps) if place & free and (head := self._head(place, skip)))
+        heads = (head for place in list(self._heaps) if place & free and (head := self._head(place)))
         first = min(heads, default=None)
         return first[1] if first else None
 
-    def _head(self, place: Devices, skip: Callable[[int], bool]) -> tuple[float, int] | None:
+    def _head(self, place: Devices) -> tuple[float, int] | None:
         """Return the heap's first live entry; entries of jobs that left or moved are thrown away on the way."""
         heap = self._heaps[place]
         while heap:
             key, job = heap[0]
-            if self._where.get(job) == (place, -key) and not skip(job):
+            if self._where.get(job) == (place, -key):
                 return heap[0]
             heapq.heappop(heap)
         del self._heaps[place]

@@ -55,9 +55,14 @@ class Entry(msgspec.Struct, kw_only=True):
 
 
 class SchedulerCore:
-    """Decides assignments, stops, retries and cancellations."""
+    """Decides assignments, stops, retries and cancellations.
 
-    def __init__(self) -> None:
+    Args:
+        assigns: give free slots to waiting jobs; without, what was begun is seen through and nothing is started.
+    """
+
+    def __init__(self, *, assigns: bool = True) -> None:
+        self.assigns = assigns
         self.matrix = Matrix()
         self.policy = Policy()
         self.entries: dict[int, Entry] = {}
@@ -125,7 +130,8 @@ class SchedulerCore:
             if entry is not None and (event := self._follow(entry)) is not None:
                 effects.append(Publish(event, entry.last_seq))
         self._due.clear()
-        effects += self._fill()
+        if self.assigns:
+            effects += self._fill()
         return effects
 
     def _follow(self, entry: Entry) -> Event | None:
@@ -167,6 +173,7 @@ class SchedulerCore:
             if not free[choice.device]:
                 del free[choice.device]
             self.queue.drop(job)
+            self.busy[slot.id] = job
             assigned = JobAssigned(
                 job=job, attempt=entry.attempts + 1, slot=slot.id, device=slot.device, capability=choice.capability
             )

@@ -35,8 +35,15 @@ class Inbox:
         self.send, self._receive = anyio.create_memory_object_stream[Batch](math.inf)
 
     async def receive(self) -> Batch:
-        """Wait for the next group."""
-        return await self._receive.receive()
+        """Wait for a group; return it with all that wait behind it.
+
+        Who publishes and then receives has its own events in what it gets, so that no actor decides without them.
+        """
+        batch = await self._receive.receive()
+        try:
+            return batch + self.receive_nowait()
+        except anyio.WouldBlock:
+            return batch
 
     def receive_nowait(self) -> Batch:
         """Return everything that waits; raises anyio.WouldBlock where nothing does."""

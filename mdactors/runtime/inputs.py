@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,14 +38,19 @@ class InputStore:
             return self._known[key]
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{str(path)!r}: is no path: {error}") from error
 
     def _copy(self, path: Path) -> tuple[str, int, Path]:
         if not path.is_file():
             raise InputError(f"{path}: is not a file")
         self.root.mkdir(parents=True, exist_ok=True)
-        part = self.root / f".part-{os.getpid()}-{abs(hash(str(path)))}"
         digest = hashlib.sha256()
-        with path.open("rb") as source, part.open("wb") as target:
+        with (
+            path.open("rb") as source,
+            tempfile.NamedTemporaryFile(dir=self.root, prefix=".part-", delete=False) as target,
+        ):
+            part = Path(target.name)
             while chunk := source.read(CHUNK):
                 digest.update(chunk)
                 target.write(chunk)

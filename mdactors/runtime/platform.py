@@ -63,6 +63,8 @@ class Platform:
         self.node = node
         self.state = state
         self.started_at = started_at
+        self.answers = anyio.Event()
+        """Set as soon as the API answers."""
         self.closed = ""
         """Why no new work is taken; empty: it is."""
         self._bus = bus
@@ -137,7 +139,7 @@ class Platform:
 
     async def preview(self, items: Sequence[Any], *, base: Path, owner: str) -> list[Submission]:
         """Negotiate without starting or recording anything: state `feasible` or `refused`."""
-        await self._until(lambda: self.matrix.known)
+        await self.probed()
         admitted = await self._admit(items, base, owner, 1)
         return [self._foreseen(index, each) for index, each in enumerate(admitted)]
 
@@ -184,6 +186,10 @@ class Platform:
         return row.state in TERMINAL and all(attempt.archived for attempt in row.attempts)
 
     # ------------------------------------------------------------ hardware and numbers
+
+    async def probed(self) -> None:
+        """Wait until it is known what there is to run on."""
+        await self._until(lambda: self.matrix.known)
 
     async def refresh(self, *, by: str) -> None:
         """Probe the node again and wait for the new matrix."""

@@ -41,29 +41,34 @@ class Supervisor:
 
     async def keep(self, actor: Actor, core: Core, inbox: Inbox) -> None:
         """Run an actor for ever: `core` has folded everything up to the inbox's first record."""
-        failures: list[float] = []
+        tries: list[float] = []
+        faults: list[float] = []
+        """Those among them that count: a full disk is nobody's fault."""
         while True:
             try:
                 await actor.run(core, inbox)
             except Exception as error:  # noqa: BLE001 - whatever it is, an actor is rebuilt, never lost
                 inbox.close()
                 now = self._clock.monotonic()
-                failures = [*(moment for moment in failures if now - moment < WINDOW), now]
-                if not await self._report(actor, error, len(failures)):
+                tries = [*(moment for moment in tries if now - moment < WINDOW), now]
+                faults = [moment for moment in faults if now - moment < WINDOW]
+                if not isinstance(_root(error), JournalError):
+                    faults.append(now)
+                if not await self._report(actor, error, len(faults)):
                     return
-                core, inbox = await self._rebuild(actor, len(failures))
+                core, inbox = await self._rebuild(actor, len(tries))
 
     async def _report(self, actor: Actor, error: Exception, count: int) -> bool:
-        """Tell everybody; return whether the actor gets another try. A full disk is nobody's fault: always again."""
+        """Tell everybody; return whether the actor gets another try: always, where the journal is what failed."""
         text = _text(error)
         log.error("actor raised", actor=actor.name, error=text, at_seq=actor.seen, restarts=count, exc_info=error)
         if isinstance(_root(error), JournalError):
             return True
         if count > RESTARTS:
-            await self._bus.publish(IntakeClosed(actor=actor.name, error=text, at_seq=actor.seen))
-            return False
+            closed = IntakeClosed(actor=actor.name, error=text, at_seq=actor.seen)
+            return not await _told(self._bus.publish(closed))
         restarted = ActorRestarted(actor=actor.name, error=text, at_seq=actor.seen, restarts=count)
-        await _ignoring_journal(self._bus.publish(restarted))
+        await _told(self._bus.publish(restarted))
         return True
 
     async def _rebuild(self, actor: Actor, count: int) -> tuple[Core, Inbox]:
@@ -95,11 +100,14 @@ class _Broken:
         raise self._error
 
 
-async def _ignoring_journal(publishing: Awaitable[int]) -> None:
+async def _told(publishing: Awaitable[int]) -> bool:
+    """Return whether it could be recorded."""
     try:
         await publishing
     except JournalError as error:
         log.warning("a restart could not be recorded", error=str(error))
+        return False
+    return True
 
 
 def _root(error: BaseException) -> BaseException:

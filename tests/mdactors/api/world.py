@@ -100,6 +100,8 @@ class World(Platform):
         self.matrix = Matrix()
         self.version, self.node, self.state = "0.1.0", "node", state
         self.started_at, self.closed = EPOCH, ""
+        self.answers = anyio.Event()
+        self.answers.set()
         self._last = 0
         self.log: list[Record] = []
         self.asked: list[tuple[Any, ...]] = []
@@ -261,6 +263,11 @@ class World(Platform):
                 self.append(JobCancelled(job=job))
             elif self.jobs[job].state not in TERMINAL:
                 self.append(AttemptStopRequested(job=job, attempt=1, reason="cancelled", by=by))
+
+    async def probed(self) -> None:
+        async for _ in self.events(since=0, follow=True):
+            if self.matrix.known:
+                return
 
     async def refresh(self, *, by: str) -> None:
         self.asked.append(("refresh", by))

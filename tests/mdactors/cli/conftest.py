@@ -40,7 +40,7 @@ def assembling(world: World) -> Assemble:
     """Return an `assemble` that yields this world, and remembers with which settings it was asked."""
 
     @asynccontextmanager
-    async def assemble(config: Any) -> AsyncIterator[Platform]:
+    async def assemble(config: Any, **_: Any) -> AsyncIterator[Platform]:
         world.asked.append(("assemble", config.settings))
         yield world
 

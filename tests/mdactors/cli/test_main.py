@@ -34,7 +34,7 @@ CLIENT_KNOWS_NOTHING_OF = (
 
 def failing(error: Exception) -> Any:
     @asynccontextmanager
-    async def assemble(config: Any) -> AsyncIterator[Platform]:
+    async def assemble(config: Any, **_: Any) -> AsyncIterator[Platform]:
         raise error
         yield
 

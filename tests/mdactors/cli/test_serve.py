@@ -20,7 +20,7 @@ from tests.mdactors.cli.conftest import Assemble, Mdctl
 
 def signalled(world: World, number: int) -> Assemble:
     @asynccontextmanager
-    async def assemble(config: Any) -> AsyncIterator[Platform]:
+    async def assemble(config: Any, **_: Any) -> AsyncIterator[Platform]:
         world.asked.append(("assemble", config.settings))
         os.kill(os.getpid(), number)
         yield world
@@ -61,7 +61,7 @@ def test_a_wrong_number_of_slots_is_refused(mdctl: Mdctl) -> None:
 
 def test_a_state_folder_that_is_taken(mdctl: Mdctl) -> None:
     @asynccontextmanager
-    async def assemble(config: Any) -> AsyncIterator[Platform]:
+    async def assemble(config: Any, **_: Any) -> AsyncIterator[Platform]:
         raise StateBusyError("pid 7 on node holds it since noon")
         yield
 
