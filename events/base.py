@@ -7,8 +7,11 @@ from typing import ClassVar
 import msgspec
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
-    """A fact in the past tense; the only thing that actors say to each other."""
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", gc=False):
+    """A fact in the past tense; the only thing that actors say to each other.
+
+    Not tracked by the garbage collector: a fact is made of other facts and never part of a circle.
+    """
 
     VERSION: ClassVar[int] = 1
     """Raised when a field's meaning changes; `events.upcast` then learns the step."""
@@ -17,7 +20,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     """Ephemeral facts are seen by all who listen and never stored."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """An event in the journal: its place in the total order, its time and what caused it."""
 
     seq: int

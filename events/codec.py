@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,8 +26,6 @@ BY_NAME: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kin
 STORED_AS: dict[type[Event], tuple[str, int]] = {kind: (name, kind.VERSION) for name, kind in BY_NAME.items()}
 """Event type -> name and version under which it is stored."""
 
-_encoder = msgspec.json.Encoder()
-
 
 @functools.cache
 def _decoder(name: str) -> msgspec.json.Decoder[Event]:
@@ -42,9 +41,8 @@ def name_of(event: Event) -> str:
     return STORED_AS[type(event)][0]
 
 
-def encode(event: Event) -> bytes:
-    """Return the event as JSON, its name under `type`."""
-    return _encoder.encode(event)
+encode: Callable[[Event], bytes] = msgspec.json.Encoder().encode
+"""Return an event as JSON, its name under `type`. Bound directly: it is called for every event."""
 
 
 def decode(name: str, version: int, body: bytes | str) -> Event:

@@ -16,7 +16,7 @@ from mdactors.cli import jobtable, ledger, verdicts
 from mdactors.cli.batch import Batch
 from mdactors.cli.context import PROGRAM, Context
 from mdactors.cli.lines import tell
-from mdactors.cli.own import config_of
+from mdactors.cli.own import config_of, live
 from mdactors.cli.serve import overrides
 from mdactors.cli.text import amount, duration
 from mdactors.cli.whoami import login_name
@@ -58,7 +58,7 @@ def run_here(context: Context, batches: Sequence[Batch]) -> int:
     """Run the batch (or, dry, only negotiate) and report; return the exit code."""
     course = Course()
     started = time.monotonic()
-    anyio.run(_main, context, config_of(context, **overrides(context.options)), batches, course)
+    live(_main, context, config_of(context, **overrides(context.options)), batches, course)
     course.seconds = time.monotonic() - started
     _report(context, course)
     return course.code

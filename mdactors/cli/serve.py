@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from mdactors.cli.context import Context
-from mdactors.cli.own import config_of
+from mdactors.cli.own import config_of, live
 from mdactors.cli.text import amount
 from mdactors.config import Config
 from mdactors.runtime.platform import Platform
@@ -27,7 +27,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Serve."""
-    return anyio.run(_serve, context, config_of(context, **overrides(context.options)))
+    return live(_serve, context, config_of(context, **overrides(context.options)))
 
 
 def overrides(options: Any) -> dict[str, Any]:  # noqa: ANN401 - what argparse made

@@ -9,11 +9,7 @@ no ring of full channels can deadlock. One await per group, never one per event.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Iterable, Sequence
-
-import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from events.base import Event, Record
 from mdactors.core.effects import Publish
@@ -24,39 +20,33 @@ Fold = Callable[[Record], None]
 
 
 class Inbox:
-    """What one listener has still to see: lists of records, one list a commit group."""
+    """What one listener has still to see, in lists of records; unbounded, and cheap however many listen."""
 
     def __init__(self, bus: Bus, name: str, *, ephemeral: bool) -> None:
         self.name = name
         self.ephemeral = ephemeral
         self._bus = bus
-        self.send: MemoryObjectSendStream[Batch]
-        self._receive: MemoryObjectReceiveStream[Batch]
-        self.send, self._receive = anyio.create_memory_object_stream[Batch](math.inf)
+        self._waiting: list[Batch] = []
+        self._filled = asyncio.Event()
+
+    def put(self, batch: Batch) -> None:
+        """Add a group; the listener must not change the list, for all others have the same one."""
+        self._waiting.append(batch)
+        self._filled.set()
 
     async def receive(self) -> Batch:
-        """Wait for a group; return it with all that wait behind it.
+        """Wait until something is there, and return all of it.
 
         Who publishes and then receives has its own events in what it gets, so that no actor decides without them.
         """
-        batch = await self._receive.receive()
-        try:
-            return batch + self.receive_nowait()
-        except anyio.WouldBlock:
-            return batch
-
-    def receive_nowait(self) -> Batch:
-        """Return everything that waits; raises anyio.WouldBlock where nothing does."""
-        batch = self._receive.receive_nowait()
-        while self._receive.statistics().current_buffer_used:
-            batch = batch + self._receive.receive_nowait()
-        return batch
+        await self._filled.wait()
+        self._filled.clear()
+        waiting, self._waiting = self._waiting, []
+        return waiting[0] if len(waiting) == 1 else [record for batch in waiting for record in batch]
 
     def close(self) -> None:
         """Listen no longer."""
         self._bus.inboxes.discard(self)
-        self.send.close()
-        self._receive.close()
 
 
 class Bus:
@@ -85,20 +75,20 @@ class Bus:
         self.inboxes.add(inbox)
         return inbox
 
-    async def publish(self, *events: Event, cause: int = 0) -> int:
-        """Append events; return the last one's sequence number when all are durable and everybody has them.
+    def publish(self, *events: Event, cause: int = 0) -> asyncio.Future[int]:
+        """Append events; awaited, return the last one's sequence number when all are durable and everybody has them.
 
         Raises:
             JournalError: they are not durable, nobody has seen them.
         """
         for event in events:
             self._events.append((event, cause))
-        return await self._durable()
+        return self._durable()
 
-    async def publish_all(self, effects: Iterable[Publish]) -> int:
+    def publish_all(self, effects: Iterable[Publish]) -> asyncio.Future[int]:
         """Append the events of a core's effects, each with its own cause; otherwise like `publish`."""
         self._events += [(effect.event, effect.cause) for effect in effects]
-        return await self._durable()
+        return self._durable()
 
     def announce(self, event: Event) -> None:
         """Show an ephemeral event to those who listen for such; it has no place and is not stored."""
@@ -145,4 +135,4 @@ class Bus:
                 fold(record)
         for inbox in self.inboxes:
             if inbox.ephemeral or not ephemeral:
-                inbox.send.send_nowait(batch)
+                inbox.put(batch)

@@ -60,7 +60,7 @@ class SqliteJournal:
         """
         try:
             # Python's sqlite3 begins the transaction by itself with the first INSERT: two hops instead of three.
-            await self._connection.executemany(INSERT, [_row(record) for record in records])
+            await self._connection.executemany(INSERT, _rows(records))
             await self._connection.commit()
         except sqlite3.Error as error:
             await self._give_up()
@@ -99,10 +99,11 @@ class SqliteJournal:
         await self._connection.close()
 
 
-def _row(record: Record) -> tuple[int, float, int, str, int, str]:
-    event = record.event
-    name, version = STORED_AS[type(event)]
-    return record.seq, record.time, record.cause, name, version, encode(event).decode()
+def _rows(records: Sequence[Record]) -> list[tuple[int, float, int, str, int, str]]:
+    return [
+        (record.seq, record.time, record.cause, *STORED_AS[type(event := record.event)], encode(event).decode())
+        for record in records
+    ]
 
 
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
