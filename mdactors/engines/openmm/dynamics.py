@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import openmm
 from openmm import unit
 
+from mdactors.engines.openmm.boxes import Foreign
 from mdactors.engines.openmm.job import Order
 from mdactors.engines.openmm.mdp import Thermostat
 from mdactors.engines.openmm.systems import Model
@@ -18,7 +18,7 @@ from mdactors.engines.openmm.thermostat import MOLAR_GAS, VelocityRescaling
 class Dynamics:
     """Everything that moves the atoms."""
 
-    integrator: Any
+    integrator: Foreign
     description: str
     """What a checkpoint must have been made with; OpenMM's own holds no integrator."""
     steps: int
@@ -119,7 +119,7 @@ def _seed_given(dynamics: Dynamics, seed: int) -> None:
         dynamics.seeds["noise"] = seed
 
 
-def _seed_barostats(system: Any, seed: int, seeds: dict[str, int]) -> None:  # noqa: ANN401 - an untyped library
+def _seed_barostats(system: Foreign, seed: int, seeds: dict[str, int]) -> None:
     for force in system.getForces():
         if hasattr(force, "getRandomNumberSeed") and force.getRandomNumberSeed() == 0:
             force.setRandomNumberSeed(_as_seed(seed + 1))
@@ -138,7 +138,7 @@ def reseed(dynamics: Dynamics, step: int) -> None:
         dynamics.integrator.setRandomNumberSeed(_as_seed(dynamics.seeds["noise"]))
 
 
-def degrees_of_freedom(system: Any) -> int:  # noqa: ANN401 - an untyped library
+def degrees_of_freedom(system: Foreign) -> int:
     """Return 3 for each particle with a mass, less one for each constraint between such, less 3 where the centre of mass is held."""
     massive = [bool(system.getParticleMass(index)._value > 0) for index in range(system.getNumParticles())]  # noqa: SLF001 - in Dalton
     pairs = (system.getConstraintParameters(index)[:2] for index in range(system.getNumConstraints()))

@@ -17,7 +17,8 @@ ENGINE = "openmm"
 def examine(spec: AnyJobSpec, files: Mapping[str, Path]) -> Examination:
     """Read the inputs (role -> kept copy). Never raises for bad input: it is refused, everything at once.
 
-    Files that a topology includes are found under the key `include:NAME`, `NAME`, or beside the topology.
+    Files that a topology includes are found under the key `include:NAME`, `NAME`, or beside the topology. Under the mere
+    key `include` there are some, but which is which is not said: then the topology is not judged, and a note says so.
     """
     try:
         match spec:
@@ -58,16 +59,26 @@ def _gromacs_top(spec: GromacsTopJob, files: Mapping[str, Path]) -> Examination:
     findings = _Findings()
     run = parse_mdp(_text(files["mdp"]), Path(spec.mdp).name)
     top = scan(_text(files["top"]), _finder(files))
-    _check_topology(findings, spec, top)
-    _check_coordinates(findings, spec, _text(files["gro"]), top.atoms(), 2 * run.settings.cutoff_nm)
+    unseen = top.missing if "include" in files else []
+    atoms = None if unseen else top.atoms()
+    if not unseen:
+        _check_topology(findings, spec, top)
+    counted = _check_coordinates(findings, spec, _text(files["gro"]), atoms, 2 * run.settings.cutoff_nm)
     _check_length(findings, spec, run)
+    known = counted if atoms is None else atoms
     return Examination(
         engine=ENGINE,
         refusals=(*run.refusals, *findings.refusals),
-        atoms=top.atoms(),
-        system=f"{top.atoms()} atoms, PME, {run.settings.constraints}",
-        notes=(*run.notes, *element_notes(top)),
+        atoms=known,
+        system=f"{known} atoms, PME, {run.settings.constraints}",
+        notes=(*run.notes, *element_notes(top), *_unseen_notes(spec, unseen)),
     )
+
+
+def _unseen_notes(spec: GromacsTopJob, unseen: list[str]) -> tuple[str, ...]:
+    """The job has included files, but it was not said here which is which: the worker checks the topology as it starts."""
+    name = Path(spec.top).name
+    return (f"{name} includes {', '.join(unseen)}: checked when the run starts, not before",) if unseen else ()
 
 
 def _finder(files: Mapping[str, Path]) -> Callable[[str], str | None]:
@@ -91,13 +102,14 @@ def _check_topology(findings: _Findings, spec: GromacsTopJob, top: Scanned) -> N
         findings.refuse(name, "it holds no atoms")
 
 
-def _check_coordinates(findings: _Findings, spec: GromacsTopJob, text: str, atoms: int, least_nm: float) -> None:
+def _check_coordinates(findings: _Findings, spec: GromacsTopJob, text: str, atoms: int | None, least_nm: float) -> int:
+    """Return the number of atoms of the gro, 0 where it can't be read; `atoms` of the topology, None: not known."""
     name, lines = Path(spec.gro).name, text.splitlines()
     count = _integer(lines[1]) if len(lines) > 1 else None
     if count is None or len(lines) < count + 3:
         findings.refuse(name, "this is not a complete gro file")
-        return
-    if count != atoms:
+        return 0
+    if atoms is not None and count != atoms:
         findings.refuse(name, f"it has {count} atoms, and {Path(spec.top).name} has {atoms}")
     box = [_float(word) for word in lines[count + 2].split()]
     if len(box) not in {3, 9} or None in box:
@@ -105,6 +117,7 @@ def _check_coordinates(findings: _Findings, spec: GromacsTopJob, text: str, atom
     elif min(edge or 0.0 for edge in box[:3]) < least_nm:
         found = f"its box is {' x '.join(f'{edge:g}' for edge in box[:3])} nm, less than twice the cut-off"
         findings.refuse(name, found, f"use a cut-off below half of the box, or {REMEDY}")
+    return count
 
 
 def _check_length(findings: _Findings, spec: GromacsTopJob, run: Parsed) -> None:

@@ -19,22 +19,21 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openmm
 from openmm import app, unit
 
-from mdactors.engines.openmm.boxes import to_vectors
+from mdactors.engines.openmm.boxes import Foreign, to_vectors
 from mdactors.engines.openmm.gro import Array
 from mdactors.engines.openmm.mdp import RunSettings, ewald_alpha, fourier_size
 from mdactors.engines.openmm.topology import Scanned, scan
 from mdactors.errors import InputError
 
-CONSTRAINTS: dict[str, Any] = {"none": None, "h-bonds": app.HBonds, "all-bonds": app.AllBonds}
+CONSTRAINTS: dict[str, Foreign] = {"none": None, "h-bonds": app.HBonds, "all-bonds": app.AllBonds}
 
 
-def build_gromacs(top: Path, box: Array, run: RunSettings) -> tuple[Any, Any]:
+def build_gromacs(top: Path, box: Array, run: RunSettings) -> tuple[Foreign, Foreign]:
     """Return System and Topology.
 
     Raises:
@@ -59,7 +58,7 @@ def build_gromacs(top: Path, box: Array, run: RunSettings) -> tuple[Any, Any]:
     return system, reader.topology
 
 
-def _finder(folder: Path) -> Any:  # noqa: ANN401 - a callable
+def _finder(folder: Path) -> Foreign:
     def find(name: str) -> str | None:
         path = folder / name
         return path.read_text(errors="replace") if path.is_file() else None
@@ -67,7 +66,7 @@ def _finder(folder: Path) -> Any:  # noqa: ANN401 - a callable
     return find
 
 
-def _read(top: Path, box: Array) -> Any:  # noqa: ANN401 - an untyped library
+def _read(top: Path, box: Array) -> Foreign:
     """Included files are looked for beside the topology only: no force field of this machine may slip in."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # OpenMM's reader leaves files to the garbage collector
@@ -77,7 +76,7 @@ def _read(top: Path, box: Array) -> Any:  # noqa: ANN401 - an untyped library
         return app.GromacsTopFile(str(wrapper), periodicBoxVectors=vectors, includeDir=str(top.resolve().parent))
 
 
-def _name_hydrogens(topology: Any, names: list[str]) -> None:  # noqa: ANN401 - an untyped library
+def _name_hydrogens(topology: Foreign, names: list[str]) -> None:
     hydrogen = app.Element.getBySymbol("H")
     for atom, name in zip(topology.atoms(), names, strict=True):
         if name.startswith("H"):
@@ -86,7 +85,7 @@ def _name_hydrogens(topology: Any, names: list[str]) -> None:  # noqa: ANN401 - 
             atom.element = None
 
 
-def _finish(system: Any, scanned: Scanned, box: Array, run: RunSettings) -> None:  # noqa: ANN401 - an untyped library
+def _finish(system: Foreign, scanned: Scanned, box: Array, run: RunSettings) -> None:
     alpha = ewald_alpha(run.cutoff_nm, run.ewald_rtol)
     edges = np.linalg.norm(box, axis=1)
     grid = [
@@ -103,7 +102,7 @@ def _finish(system: Any, scanned: Scanned, box: Array, run: RunSettings) -> None
         system.addForce(openmm.CMMotionRemover(run.com_interval))
 
 
-def _fold_one_sigma(system: Any, nonbonded: Any) -> None:  # noqa: ANN401 - untyped libraries
+def _fold_one_sigma(system: Foreign, nonbonded: Foreign) -> None:
     """Its parameters are C = sqrt(4 epsilon sigma^6) and A = sqrt(4 epsilon sigma^12), so that A / C = sigma^3."""
     for index, force in enumerate(system.getForces()):
         if not isinstance(force, openmm.CustomNonbondedForce):
@@ -131,7 +130,7 @@ def _listed_pairs(scanned: Scanned) -> Iterator[tuple[int, int]]:
         start += count * len(molecule.atoms)
 
 
-def _keep_listed_pairs(nonbonded: Any, listed: set[tuple[int, int]]) -> None:  # noqa: ANN401 - an untyped library
+def _keep_listed_pairs(nonbonded: Foreign, listed: set[tuple[int, int]]) -> None:
     for index in range(nonbonded.getNumExceptions()):
         a, b, charge, sigma, epsilon = nonbonded.getExceptionParameters(index)
         if (min(a, b), max(a, b)) not in listed and (charge._value or epsilon._value):  # noqa: SLF001 - 40 x faster than by unit

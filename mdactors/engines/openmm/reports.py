@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 from openmm import app, unit
 
-from mdactors.engines.openmm.boxes import to_vectors
+from mdactors.engines.openmm.boxes import Foreign, to_vectors
 from mdactors.engines.openmm.gro import Array
 from mdactors.engines.openmm.job import Progress
 from mdactors.errors import MdactorsError
@@ -58,7 +57,7 @@ class EnergyLog:
 class Frames:
     """One part of the trajectory; times and steps go on from the parts before."""
 
-    def __init__(self, path: Path, topology: Any, *, timestep_ps: float, first_step: int, interval: int) -> None:  # noqa: ANN401 - an untyped library
+    def __init__(self, path: Path, topology: Foreign, *, timestep_ps: float, first_step: int, interval: int) -> None:
         self._path = path
         self._file = app.XTCFile(str(path), topology, timestep_ps, first_step, interval)
 

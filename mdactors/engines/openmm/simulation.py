@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openmm
 from openmm import unit
 
-from mdactors.engines.openmm.boxes import from_vectors, to_vectors
+from mdactors.engines.openmm.boxes import Foreign, from_vectors, to_vectors
 from mdactors.engines.openmm.checkpoint import Candidate, Header, pack, seal, unpack, unseal
 from mdactors.engines.openmm.dynamics import Dynamics, reseed, temperature
 from mdactors.engines.openmm.files import keep_previous, write_whole
@@ -131,7 +130,7 @@ class Simulation:
             row["conserved"] = potential + kinetic + (thermostat.heat if thermostat is not None else 0.0)
         return row | self._terms(potential)
 
-    def _half_step_kinetic(self, state: Any) -> float:  # noqa: ANN401 - an untyped library
+    def _half_step_kinetic(self, state: Foreign) -> float:
         """Return the mean of the kinetic energies half a step before and after now, which is GROMACS's of leap-frog.
 
         OpenMM's own is that of the velocity now, v = (v- + v+) / 2, which is lower: 1 % for rigid water at 2 fs. With
@@ -245,9 +244,9 @@ class Simulation:
             self.dynamics.thermostat.restore(candidate.header.extra)
 
 
-def _kj(quantity: Any) -> float:  # noqa: ANN401 - an untyped library
+def _kj(quantity: Foreign) -> float:
     return float(quantity.value_in_unit(unit.kilojoule_per_mole))
 
 
-def _per_ps(quantity: Any) -> Array:  # noqa: ANN401 - an untyped library
+def _per_ps(quantity: Foreign) -> Array:
     return np.asarray(quantity.value_in_unit(unit.nanometer / unit.picosecond))

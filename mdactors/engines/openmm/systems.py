@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openmm
 from openmm import app, unit
 
-from mdactors.engines.openmm.boxes import from_vectors, to_vectors
+from mdactors.engines.openmm.boxes import Foreign, from_vectors, to_vectors
 from mdactors.engines.openmm.gro import Array, Gro, read_gro
 from mdactors.engines.openmm.gromacs_top import build_gromacs
 from mdactors.engines.openmm.job import Order
@@ -24,8 +23,8 @@ from mdactors.errors import InputError
 class Model:
     """What is simulated, and from where it starts. Arrays are in nm and nm/ps."""
 
-    system: Any
-    topology: Any
+    system: Foreign
+    topology: Foreign
     positions: Array
     velocities: Array | None
     """None: to be drawn, or zero, as the settings say."""
@@ -33,7 +32,7 @@ class Model:
     run: RunSettings | None = None
     """The mdp of a `gromacs-top` job."""
     gro: Gro | None = None
-    integrator: Any = None
+    integrator: Foreign = None
     """The integrator that an `openmm` job brings along."""
     start_ps: float = 0.0
     titles: dict[int, str] | None = None
@@ -105,18 +104,18 @@ def _openmm(order: Order) -> Model:
     )
 
 
-def _deserialised(name: str) -> Any:  # noqa: ANN401 - an untyped library
+def _deserialised(name: str) -> Foreign:
     return openmm.XmlSerializer.deserialize(Path(name).read_text())
 
 
-def _velocities(state: Any) -> Array | None:  # noqa: ANN401 - an untyped library
+def _velocities(state: Foreign) -> Array | None:
     try:
         return _per_ps(state.getVelocities(asNumpy=True))
     except openmm.OpenMMException:  # the State was saved without them
         return None
 
 
-def _bare_topology(atoms: int, box: Array | None) -> Any:  # noqa: ANN401 - an untyped library
+def _bare_topology(atoms: int, box: Array | None) -> Foreign:
     """Return a topology that knows only how many atoms there are; trajectories need no more."""
     topology = app.Topology()
     residue = topology.addResidue("SYS", topology.addChain())
@@ -146,14 +145,19 @@ def _amber(order: Order) -> Model:
 
 
 BUILDERS: dict[str, Callable[[Order], Model]] = {"gromacs-top": _gromacs_top, "openmm": _openmm, "amber": _amber}
-CONSTRAINTS: dict[str, Any] = {"none": None, "h-bonds": app.HBonds, "all-bonds": app.AllBonds, "h-angles": app.HAngles}
+CONSTRAINTS: dict[str, Foreign] = {
+    "none": None,
+    "h-bonds": app.HBonds,
+    "all-bonds": app.AllBonds,
+    "h-angles": app.HAngles,
+}
 
 
-def _nm(quantity: Any) -> Array:  # noqa: ANN401 - an untyped library
+def _nm(quantity: Foreign) -> Array:
     return np.asarray(quantity.value_in_unit(unit.nanometer), dtype=np.float64)
 
 
-def _per_ps(quantity: Any) -> Array:  # noqa: ANN401 - an untyped library
+def _per_ps(quantity: Foreign) -> Array:
     return np.asarray(quantity.value_in_unit(unit.nanometer / unit.picosecond), dtype=np.float64)
 
 
@@ -173,7 +177,7 @@ TERMS: dict[str, str] = {
 }
 
 
-def group_by_term(system: Any) -> dict[int, str] | None:  # noqa: ANN401 - an untyped library
+def group_by_term(system: Foreign) -> dict[int, str] | None:
     """Give every bonded term a force group of its own and return group -> name; None: it has groups, and keeps them."""
     forces = system.getForces()
     if any(force.getForceGroup() for force in forces):
