@@ -213,7 +213,12 @@ class Engine(Protocol):
         """Find builds and what each can do; what is missing is an absence with its reason, never an exception."""
 
     def examine(self, spec: AnyJobSpec, files: Mapping[str, Path]) -> Examination:
-        """Read the inputs (role -> kept copy) as far as needed to say no before a run. Never raises for bad input."""
+        """Read the inputs as far as needed to say no before a run. Never raises for bad input.
+
+        Args:
+            spec: the job.
+            files: role -> kept copy; files that a topology includes are under `include:NAME`.
+        """
 
     def survey(self, folder: Path, spec: AnyJobSpec) -> Situation:
         """Read where the job stands. A folder without outputs is a fresh start."""

@@ -56,7 +56,7 @@ class Admission:
             except InputError as error:
                 problems.append(_unusable(role, path, str(error)))
                 continue
-            kept.setdefault(role, copy)
+            kept[f"include:{name}" if role == "include" else role] = copy
             inputs.append(InputFile(role, name, str(path), sha256, size))
         if problems:
             return Admitted(name=spec.name, refusals=tuple(problems))

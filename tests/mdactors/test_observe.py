@@ -19,6 +19,8 @@ LOG = get_logger("tests.early")
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
+        logging.getLogger(name).setLevel(logging.NOTSET)  # a server in another test sets its own
     yield
     reset_logging()
 

@@ -15,11 +15,7 @@ ENGINE = "openmm"
 
 
 def examine(spec: AnyJobSpec, files: Mapping[str, Path]) -> Examination:
-    """Read the inputs (role -> kept copy). Never raises for bad input: it is refused, everything at once.
-
-    Files that a topology includes are found under the key `include:NAME`, `NAME`, or beside the topology. Under the mere
-    key `include` there are some, but which is which is not said: then the topology is not judged, and a note says so.
-    """
+    """Read the inputs (role -> kept copy, `include:NAME` -> included file). Bad input is refused, everything at once."""
     try:
         match spec:
             case GromacsTopJob():
@@ -59,10 +55,8 @@ def _gromacs_top(spec: GromacsTopJob, files: Mapping[str, Path]) -> Examination:
     findings = _Findings()
     run = parse_mdp(_text(files["mdp"]), Path(spec.mdp).name)
     top = scan(_text(files["top"]), _finder(files))
-    unseen = top.missing if "include" in files else []
-    atoms = None if unseen else top.atoms()
-    if not unseen:
-        _check_topology(findings, spec, top)
+    atoms = top.atoms()
+    _check_topology(findings, spec, top)
     counted = _check_coordinates(findings, spec, _text(files["gro"]), atoms, 2 * run.settings.cutoff_nm)
     _check_length(findings, spec, run)
     known = counted if atoms is None else atoms
@@ -71,21 +65,15 @@ def _gromacs_top(spec: GromacsTopJob, files: Mapping[str, Path]) -> Examination:
         refusals=(*run.refusals, *findings.refusals),
         atoms=known,
         system=f"{known} atoms, PME, {run.settings.constraints}",
-        notes=(*run.notes, *element_notes(top), *_unseen_notes(spec, unseen)),
+        notes=(*run.notes, *element_notes(top)),
     )
-
-
-def _unseen_notes(spec: GromacsTopJob, unseen: list[str]) -> tuple[str, ...]:
-    """The job has included files, but it was not said here which is which: the worker checks the topology as it starts."""
-    name = Path(spec.top).name
-    return (f"{name} includes {', '.join(unseen)}: checked when the run starts, not before",) if unseen else ()
 
 
 def _finder(files: Mapping[str, Path]) -> Callable[[str], str | None]:
     beside = files["top"].parent
 
     def find(name: str) -> str | None:
-        path = files.get(f"include:{name}") or files.get(name) or beside / name
+        path = files.get(f"include:{name}") or beside / name
         return _text(path) if path.is_file() else None
 
     return find

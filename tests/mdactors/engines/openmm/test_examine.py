@@ -57,21 +57,12 @@ def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
         assert word in text
 
 
-@pytest.mark.parametrize("key", ["include:ff/rest.itp", "ff/rest.itp"])
-def test_included_files_are_found_by_name(tmp_path: Path, key: str) -> None:
+def test_included_files_are_found_by_name(tmp_path: Path) -> None:
     kept = tmp_path / "0af3"
     kept.write_text(chain_top().partition("[ system ]")[0])
     files = write_inputs(tmp_path, chain_gro(), '#include "ff/rest.itp"\n[ molecules ]\nCHN 27\n', mdp())
-    assert examine(top_job(), {**files, key: kept}).refusals == ()
+    assert examine(top_job(), {**files, "include:ff/rest.itp": kept}).refusals == ()
     assert "ff/rest.itp" in found(examine(top_job(), files))
-
-
-def test_included_files_without_names_leave_the_topology_to_the_worker(tmp_path: Path) -> None:
-    files = write_inputs(tmp_path, chain_gro(), '#include "ff/rest.itp"\n[ molecules ]\nCHN 27\n', mdp(pcoupl="MTTK"))
-    examination = examine(top_job(), {**files, "include": tmp_path / "0af3"})
-    assert [refusal.wanted for refusal in examination.refusals] == ["pcoupl = MTTK"]
-    assert examination.atoms == 108
-    assert "ff/rest.itp: checked when the run starts" in examination.notes[-1]
 
 
 def test_a_box_that_is_too_small_for_the_cut_off_is_refused(tmp_path: Path) -> None:
