@@ -85,11 +85,6 @@ class LocalKit:
 KITS: dict[str, type[LocalKit]] = {"local": LocalKit}
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=KITS)
 async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kit]:
     kit = KITS[request.param](tmp_path)

@@ -34,11 +34,6 @@ ENDLESS = 400_000_000
 """Steps; never reached here."""
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def run(
     argv: Sequence[str], *, timeout: float, cwd: str | None = None, variables: Mapping[str, str] | None = None
 ) -> Completed:

@@ -56,11 +56,6 @@ def said(process: subprocess.Popen[bytes]) -> bytes:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     bench = Bench(tmp_path)
     yield bench

@@ -17,11 +17,6 @@ Api = TestClient[Litestar]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def world(tmp_path: Path) -> World:
     return populated(tmp_path)
 

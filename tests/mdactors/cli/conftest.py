@@ -48,11 +48,6 @@ def assembling(world: World) -> Assemble:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def state(tmp_path: Path) -> Path:
     folder = tmp_path / "state"
     folder.mkdir()

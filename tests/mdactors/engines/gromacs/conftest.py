@@ -109,11 +109,6 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 CPU = Device(id="cpu:0", node="n", type="cpu", index=0, cpus=(0, 1))
 SLOT = Slot(id="cpu:0/0", node="n", device="cpu:0", cpus=(0, 1), threads=2)
 TPR_JOB = TprJob(tpr="nvt.tpr")

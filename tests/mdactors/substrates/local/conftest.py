@@ -11,11 +11,6 @@ from tests.mdactors.substrates.local.kit import Bench
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     bench = Bench(tmp_path)
     yield bench
