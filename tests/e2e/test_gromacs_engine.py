@@ -19,14 +19,15 @@ from events.spec import AnyJobSpec, GromacsTopJob, InputFile, TprJob
 from mdactors.engines.gromacs.engine import GromacsEngine
 from mdactors.ports import Completed, Evidence, Host, LaunchPlan, PlanRequest, Situation, Verdict
 
-SYSTEMS = Path(__file__).resolve().parents[3] / "shared" / "systems"
+ROOT = Path(__file__).parents[2]
+WATER = ROOT / "examples" / "water"
+POINT = ROOT.parent / "shared" / "systems" / "water216" / "point.tpr"
 GMX = "/usr/bin/gmx"
 CPU = Device(id="cpu:0", node="n", type="cpu", index=0)
 SLOT = Slot(id="cpu:0/0", node="n", device="cpu:0", threads=1)
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif(not SYSTEMS.exists(), reason="the real systems are absent"),
     pytest.mark.skipif(not os.access(GMX, os.X_OK), reason="GROMACS is not installed"),
 ]
 
@@ -74,9 +75,8 @@ class Bench:
     def sources(self) -> dict[str, Path]:
         """Return the real files behind the spec's fields."""
         if isinstance(self.spec, TprJob):
-            return {"tpr": SYSTEMS / "water216" / self.spec.tpr}
-        water = SYSTEMS / "water216"
-        return {"gro": water / "conf.gro", "top": water / "topol.top", "mdp": SYSTEMS / "nvt.mdp"}
+            return {"tpr": POINT if self.spec.tpr == POINT.name else WATER / self.spec.tpr}
+        return {"gro": WATER / "conf.gro", "top": WATER / "topol.top", "mdp": WATER / "nvt.mdp"}
 
     def plan(self) -> LaunchPlan:
         """Plan the next attempt from the folder's situation and make what it needs."""
@@ -177,7 +177,7 @@ async def test_what_does_not_start_is_told_or_gives_rows() -> None:
 
 
 def test_stopped_continued_and_completed(tmp_path: Path, capabilities: dict[str, Capability]) -> None:
-    bench = Bench(tmp_path, TprJob(tpr="nvt.tpr", nsteps=3000), capabilities["mixed"])
+    bench = Bench(tmp_path, TprJob(tpr="topol.tpr", nsteps=3000), capabilities["mixed"])
     code, reached = bench.run_until(300, signal.SIGTERM)
     stopped = bench.judge(code, stop_asked=True)
     assert (code, stopped.outcome, stopped.diagnosis) == (1, "stopped", None)
@@ -189,7 +189,7 @@ def test_stopped_continued_and_completed(tmp_path: Path, capabilities: dict[str,
     completed = bench.run()
     figures = completed.figures
     assert completed.outcome == "completed"
-    assert (figures.steps_asked, figures.steps_done, figures.atoms) == (3000, 3000, 648)
+    assert (figures.steps_asked, figures.steps_done, figures.atoms) == (3000, 3000, 1029)
     assert figures.steps_timed == 3000 - situation.step
     assert figures.simulated_ns == pytest.approx((3000 - situation.step) * 0.002 / 1000)
     for metric in ("ns_per_day", "hours_per_ns", "ms_per_step", "matom_steps_per_second", "mnbf_per_second", "mflops"):
@@ -201,7 +201,7 @@ def test_stopped_continued_and_completed(tmp_path: Path, capabilities: dict[str,
 
 
 def test_killed_before_any_checkpoint_starts_anew(tmp_path: Path, capabilities: dict[str, Capability]) -> None:
-    bench = Bench(tmp_path, TprJob(tpr="nvt.tpr", nsteps=ENDLESS), capabilities["mixed"])
+    bench = Bench(tmp_path, TprJob(tpr="topol.tpr", nsteps=ENDLESS), capabilities["mixed"])
     code, reached = bench.run_until(200, signal.SIGKILL)
     verdict = bench.judge(code)
     assert (code, verdict.outcome) == (-9, "failed")
@@ -222,7 +222,7 @@ def test_killed_before_any_checkpoint_starts_anew(tmp_path: Path, capabilities: 
 def test_a_damaged_checkpoint_costs_only_the_steps_since_the_one_before(
     tmp_path: Path, capabilities: dict[str, Capability]
 ) -> None:
-    bench = Bench(tmp_path, TprJob(tpr="nvt.tpr", nsteps=2000), capabilities["mixed"])
+    bench = Bench(tmp_path, TprJob(tpr="topol.tpr", nsteps=2000), capabilities["mixed"])
     for step in (200, 600):
         code, _ = bench.run_until(step, signal.SIGTERM)
         assert bench.judge(code, stop_asked=True).outcome == "stopped"
@@ -243,7 +243,7 @@ def test_topology_and_settings_in_double_precision(tmp_path: Path, capabilities:
     spec = GromacsTopJob(gro="conf.gro", top="topol.top", mdp="nvt.mdp", nsteps=100, precision="double")
     bench = Bench(tmp_path, spec, capabilities["double"])
     examination = bench.engine.examine(spec, bench.sources())
-    assert (examination.refusals, examination.system) == ((), "648 atoms, PME, h-bonds")
+    assert (examination.refusals, examination.system) == ((), "1029 atoms, PME, h-bonds")
     verdict = bench.run()
     assert (verdict.outcome, verdict.figures.steps_done) == ("completed", 100)
     assert bench.survey().finished
@@ -251,6 +251,7 @@ def test_topology_and_settings_in_double_precision(tmp_path: Path, capabilities:
     assert len(potential) == 2
 
 
+@pytest.mark.skipif(not POINT.exists(), reason="no ../shared/systems beside the repository")
 def test_one_energy_evaluation_is_complete_without_a_checkpoint(
     tmp_path: Path, capabilities: dict[str, Capability]
 ) -> None:
@@ -280,7 +281,7 @@ def test_a_system_that_blows_up_is_not_tried_again(tmp_path: Path, capabilities:
 def test_a_refusal_to_append_is_not_taken_for_the_stop_before_it(
     tmp_path: Path, capabilities: dict[str, Capability]
 ) -> None:
-    bench = Bench(tmp_path, TprJob(tpr="nvt.tpr", nsteps=5000), capabilities["mixed"])
+    bench = Bench(tmp_path, TprJob(tpr="topol.tpr", nsteps=5000), capabilities["mixed"])
     bench.run_until(200, signal.SIGTERM)
     log = tmp_path / "md.log"
     log.write_bytes(log.read_bytes().replace(b"Energies (kJ/mol)", b"Energies [kJ/mol]"))
@@ -293,7 +294,7 @@ def test_a_refusal_to_append_is_not_taken_for_the_stop_before_it(
 def test_the_whole_folder_can_be_moved_between_attempts(tmp_path: Path, capabilities: dict[str, Capability]) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     first.mkdir()
-    bench = Bench(first, TprJob(tpr="nvt.tpr", nsteps=1000), capabilities["mixed"])
+    bench = Bench(first, TprJob(tpr="topol.tpr", nsteps=1000), capabilities["mixed"])
     bench.run_until(100, signal.SIGTERM)
     first.rename(second)
     bench.folder = second
