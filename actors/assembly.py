@@ -13,8 +13,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from events.platform import Mode
     from mdactors.config import Config
-    from mdactors.ports import Clock, Engine, Journal, Mode, Substrate
+    from mdactors.ports import Clock, Engine, Journal, Substrate
     from mdactors.runtime.platform import Platform
     from mdactors.runtime.workshop import Offload
 
@@ -52,7 +53,7 @@ async def assemble(
         engines: how jobs run; all installed ones by default.
         base_env: the environment that children are given a selection of; our own by default.
         offload: runs blocking code; in a thread by default.
-        mode: what it does; see `mdactors.ports.Mode`.
+        mode: what it does; see `events.platform.Mode`.
         api: serve HTTP; in mode `work` by default.
 
     Raises:

@@ -27,7 +27,7 @@ from events.base import Record
 from events.codec import timestamp
 from events.devices import CapabilitiesProbed
 from events.hardware import Device, Slot
-from events.platform import PlatformStarted, PlatformStopped
+from events.platform import Mode, PlatformStarted, PlatformStopped
 from mdactors import __version__
 from mdactors.archive.ledger import Ledger
 from mdactors.config import Config
@@ -38,7 +38,7 @@ from mdactors.engines.registry import find_engines
 from mdactors.errors import JournalError
 from mdactors.metrics import Metrics
 from mdactors.observe import configure_logging
-from mdactors.ports import Clock, Engine, Journal, Mode, Substrate
+from mdactors.ports import Clock, Engine, Journal, Substrate
 from mdactors.runtime.actor import Actor, Shell
 from mdactors.runtime.admission import Admission
 from mdactors.runtime.bus import Bus, Inbox
@@ -119,7 +119,7 @@ class Building:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
             crew.start(tasks)
-            await bus.publish(self._started())
+            await bus.publish(self._started(mode))
             if api:
                 tasks.start_soon(self._serve)
             try:
@@ -150,13 +150,14 @@ class Building:
         self.metrics.observe(record, self.jobs, self.matrix)
         self.platform.fold(record)
 
-    def _started(self) -> PlatformStarted:
+    def _started(self, mode: Mode) -> PlatformStarted:
         return PlatformStarted(
             version=__version__,
             node=self.node,
             pid=os.getpid(),
             boot_id=_boot_id(),
             policy=self.config.settings.policy.policy(),
+            mode=mode,
         )
 
     async def _farewell(self, bus: Bus) -> None:

@@ -30,3 +30,5 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     cause: int
     """The sequence number of the record that led to this one; 0 where a person or the outside world did."""
     event: Event
+    seen: int = 0
+    """The newest record that the core which decided this had folded; 0 where no core decided. With it, a decision can be made again."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from events.base import Event
+
+Mode = Literal["work", "settle", "look"]
+"""What an assembled platform does. work: everything, the API included. settle: sees through what was begun, stops and
+compares, but starts no waiting job. look: only finds out what there is to run on."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +36,7 @@ class PlatformStarted(Event, frozen=True, tag="PlatformStarted"):
     pid: int
     boot_id: str
     policy: Policy = Policy()
+    mode: Mode = "work"
 
 
 class PlatformStopped(Event, frozen=True, tag="PlatformStopped"):

@@ -311,10 +311,6 @@ class KeptInputs(Protocol):
 
 # ---------------------------------------------------------------- the platform as people's tools see it
 
-Mode = Literal["work", "settle", "look"]
-"""What an assembled platform does. work: everything, the API included. settle: sees through what was begun, stops and
-compares, but starts no waiting job. look: only finds out what there is to run on."""
-
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one entry of a job file."""

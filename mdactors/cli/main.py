@@ -26,6 +26,7 @@ VERBS = {
     "logs": "the engine's own output",
     "ledger": "what was run and how fast",
     "tail": "the event log as lines of JSON",
+    "replay": "the state at any point of the log, why a job stands where it does, what if ...",
     "serve": "run the platform until it is told to stop",
     "reconcile": "compare the energies of two jobs",
     "inject": "say that a device is unhealthy or has recovered",

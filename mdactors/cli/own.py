@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import anyio
 
+from events.platform import Mode
 from mdactors.cli.context import Context
 from mdactors.config import Config, load_config
-from mdactors.ports import Mode
 from mdactors.runtime.platform import Platform
 
 CONFIG_NAME = "mdactors.toml"

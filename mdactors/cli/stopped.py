@@ -23,10 +23,10 @@ from mdactors.views.platform import matrix_view, status_view
 
 JOURNAL_NAME = "journal.sqlite"
 
-Row = tuple[int, float, int, str, int, str]
-"""seq, time, cause, type, version, body."""
+Row = tuple[int, float, int, str, int, str, int]
+"""seq, time, cause, type, version, body, seen."""
 
-SELECT = "SELECT seq, time, cause, type, version, body FROM events WHERE seq > ? ORDER BY seq"
+SELECT = "SELECT seq, time, cause, type, version, body, seen FROM events WHERE seq > ? ORDER BY seq"
 
 
 class Stopped:
@@ -108,8 +108,8 @@ def records(state: str, since: int = 0) -> Iterator[Record]:
     """
     good = since
     try:
-        for seq, time, cause, kind, version, body in rows(state, since):
-            yield Record(seq, time, cause, decode(kind, version, body))
+        for seq, time, cause, kind, version, body, seen in rows(state, since):
+            yield Record(seq, time, cause, decode(kind, version, body), seen)
             good = seq
     except (ValueError, LookupError, msgspec.MsgspecError) as error:
         raise JournalError(f"{state}: the event log is readable up to record {good}: {error}") from error

@@ -70,7 +70,7 @@ def _from_file(context: Context) -> Iterator[str]:
     from mdactors.cli.stopped import rows  # noqa: PLC0415
 
     options = context.options
-    for seq, time, cause, kind, _, body in rows(context.state, options.since):
+    for seq, time, cause, kind, _, body, _ in rows(context.state, options.since):
         if fnmatchcase(kind, options.type) and (options.job is None or _is_about(body, options.job)):
             yield join_line(seq, time, cause, body)
 

@@ -34,6 +34,10 @@ class Queue:
     def __contains__(self, job: int) -> bool:
         return job in self._where
 
+    def waiting(self) -> list[tuple[int, float]]:
+        """Return all jobs and their keys, first in line first."""
+        return sorted(((job, key) for job, (_, key) in self._where.items()), key=lambda item: (-item[1], item[0]))
+
     def put(self, job: int, key: float, devices: Iterable[str]) -> None:
         """Add a job, or move it to other devices. With no devices it waits unseen until it is put again."""
         place = frozenset(devices)

@@ -111,9 +111,9 @@ class SchedulerCore:
 
     def _enqueue(self, entry: Entry) -> None:
         key = static_key(entry.priority, entry.priority_class, entry.submitted, self.policy.aging_per_hour)
-        self.queue.put(entry.job, key, {choice.device for choice in self._choices(entry)})
+        self.queue.put(entry.job, key, {choice.device for choice in self.choices(entry)})
 
-    def _choices(self, entry: Entry) -> Iterator[Candidate]:
+    def choices(self, entry: Entry) -> Iterator[Candidate]:
         """Yield the candidates that would do now, best first."""
         for choice in entry.candidates:
             row = self.matrix.capabilities.get(choice.capability)
@@ -146,7 +146,7 @@ class SchedulerCore:
             ended,
             from_step=entry.from_step,
             device=entry.device,
-            elsewhere=[choice.device for choice in self._choices(entry)],
+            elsewhere=[choice.device for choice in self.choices(entry)],
             stop_asked=entry.stopping,
             cancelled=entry.cancel,
             failures=entry.failures,
@@ -168,7 +168,7 @@ class SchedulerCore:
         free = self._free_slots()
         while free and (job := self.queue.best(frozenset(free))) is not None:
             entry = self.entries[job]
-            choice = next(choice for choice in self._choices(entry) if choice.device in free)
+            choice = next(choice for choice in self.choices(entry) if choice.device in free)
             slot = free[choice.device].pop()
             if not free[choice.device]:
                 del free[choice.device]

@@ -33,7 +33,7 @@ class Actor:
 
     def __init__(self, shell: Shell, bus: Bus, clock: Clock) -> None:
         self.name = shell.name
-        self.seen = 0
+        self.seen = bus.last
         """The newest record that the core has folded."""
         self._shell = shell
         self._bus = bus
@@ -59,7 +59,7 @@ class Actor:
         """Publish first: an intent is in the journal before anything is done about it."""
         facts = [effect for effect in effects if isinstance(effect, Publish)]
         if facts:
-            await self._bus.publish_all(facts)
+            await self._bus.decided(facts, self.seen)
         for effect in effects:
             if not isinstance(effect, Publish | WakeAt):
                 await self._shell.perform(effect, tasks)

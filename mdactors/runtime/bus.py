@@ -65,7 +65,7 @@ class Bus:
         self._folds = tuple(folds)
         self.last = last
         self.inboxes: set[Inbox] = set()
-        self._events: list[tuple[Event, int]] = []
+        self._events: list[tuple[Event, int, int]] = []
         self._publishers: list[tuple[int, asyncio.Future[int]]] = []
         self._wake = asyncio.Event()
 
@@ -82,12 +82,12 @@ class Bus:
             JournalError: they are not durable, nobody has seen them.
         """
         for event in events:
-            self._events.append((event, cause))
+            self._events.append((event, cause, 0))
         return self._durable()
 
-    def publish_all(self, effects: Iterable[Publish]) -> asyncio.Future[int]:
-        """Append the events of a core's effects, each with its own cause; otherwise like `publish`."""
-        self._events += [(effect.event, effect.cause) for effect in effects]
+    def decided(self, effects: Iterable[Publish], seen: int) -> asyncio.Future[int]:
+        """Append what a core decided, each with its own cause, after it had folded `seen`; otherwise like `publish`."""
+        self._events += [(effect.event, effect.cause, seen) for effect in effects]
         return self._durable()
 
     def announce(self, event: Event) -> None:
@@ -113,9 +113,11 @@ class Bus:
         self._publishers.append((len(self._events), done))
         return done
 
-    async def _commit(self, events: list[tuple[Event, int]], publishers: list[tuple[int, asyncio.Future[int]]]) -> None:
+    async def _commit(
+        self, events: list[tuple[Event, int, int]], publishers: list[tuple[int, asyncio.Future[int]]]
+    ) -> None:
         now, before = self._clock.time(), self.last
-        batch = [Record(seq, now, cause, event) for seq, (event, cause) in enumerate(events, before + 1)]
+        batch = [Record(seq, now, cause, event, seen) for seq, (event, cause, seen) in enumerate(events, before + 1)]
         try:
             await self._journal.append(batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the publishers must hear it

@@ -12,19 +12,19 @@ class MemoryJournal:
     """Keeps records encoded, so that what can't be stored can't pass a test either."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[int, float, int, str, int, bytes]] = []
+        self.rows: list[tuple[int, float, int, str, int, bytes, int]] = []
 
     async def append(self, records: Sequence[Record]) -> None:
         """Keep the records."""
         self.rows.extend(
-            (row.seq, row.time, row.cause, *STORED_AS[type(row.event)], encode(row.event)) for row in records
+            (row.seq, row.time, row.cause, *STORED_AS[type(row.event)], encode(row.event), row.seen) for row in records
         )
 
     async def read(self, since: int = 0) -> AsyncIterator[Record]:
         """Yield the records after `since`, in order."""
-        for seq, time, cause, name, version, body in list(self.rows):
+        for seq, time, cause, name, version, body, seen in list(self.rows):
             if seq > since:
-                yield Record(seq, time, cause, decode(name, version, body))
+                yield Record(seq, time, cause, decode(name, version, body), seen)
 
     async def last(self) -> int:
         """Return the greatest sequence number."""

@@ -19,8 +19,8 @@ FORMAT = 1
 
 APPLICATION_ID = 0x4D444163  # "MDAc"
 
-INSERT = "INSERT INTO events (seq, time, cause, type, version, body) VALUES (?, ?, ?, ?, ?, ?)"
-SELECT = "SELECT seq, time, cause, type, version, body FROM events WHERE seq > ? ORDER BY seq"
+INSERT = "INSERT INTO events (seq, time, cause, type, version, body, seen) VALUES (?, ?, ?, ?, ?, ?, ?)"
+SELECT = "SELECT seq, time, cause, type, version, body, seen FROM events WHERE seq > ? ORDER BY seq"
 
 
 class SqliteJournal:
@@ -82,8 +82,8 @@ class SqliteJournal:
         try:
             async with self._connection.execute(SELECT, (since,)) as cursor:
                 while rows := await cursor.fetchmany(1000):
-                    for seq, time, cause, name, version, body in rows:
-                        yield Record(seq, time, cause, decode(name, version, body))
+                    for seq, time, cause, name, version, body, seen in rows:
+                        yield Record(seq, time, cause, decode(name, version, body), seen)
                         good = seq
         except (sqlite3.Error, ValueError, LookupError, msgspec.MsgspecError) as error:
             raise JournalError(f"{self.path} is readable up to record {good}: {error}") from error
@@ -99,9 +99,16 @@ class SqliteJournal:
         await self._connection.close()
 
 
-def _rows(records: Sequence[Record]) -> list[tuple[int, float, int, str, int, str]]:
+def _rows(records: Sequence[Record]) -> list[tuple[int, float, int, str, int, str, int]]:
     return [
-        (record.seq, record.time, record.cause, *STORED_AS[type(event := record.event)], encode(event).decode())
+        (
+            record.seq,
+            record.time,
+            record.cause,
+            *STORED_AS[type(event := record.event)],
+            encode(event).decode(),
+            record.seen,
+        )
         for record in records
     ]
 
