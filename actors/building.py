@@ -47,6 +47,7 @@ from mdactors.runtime.folders import Folders
 from mdactors.runtime.inputs import InputStore
 from mdactors.runtime.journal.sqlite import SqliteJournal
 from mdactors.runtime.platform import Platform
+from mdactors.runtime.regain import Regainer
 from mdactors.runtime.statelock import hold
 from mdactors.runtime.supervisor import Supervisor
 from mdactors.runtime.workshop import Offload, Workshop
@@ -116,6 +117,7 @@ class Building:
         self.platform = self._platform(bus)
         crew = Crew(self, bus, mode)
         await crew.replay()
+        await crew.regain()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
             crew.start(tasks)
@@ -126,7 +128,7 @@ class Building:
                 yield self.platform
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self._farewell(bus)
+                    await self._farewell(bus, mode)
                 tasks.cancel_scope.cancel()
 
     def _platform(self, bus: Bus) -> Platform:
@@ -160,10 +162,11 @@ class Building:
             mode=mode,
         )
 
-    async def _farewell(self, bus: Bus) -> None:
+    async def _farewell(self, bus: Bus, mode: Mode) -> None:
         try:
             await bus.publish(PlatformStopped(reason="asked to stop"))
-            await export_archive(self.journal, self.state / ARCHIVE_NAME)
+            if mode != "look":
+                await export_archive(self.journal, self.state / ARCHIVE_NAME)
         except (JournalError, OSError) as error:
             log.warning("stopped, but the end could not be recorded", error=str(error))
 
@@ -273,10 +276,33 @@ class Crew:
     async def replay(self) -> None:
         """Fold the whole journal into the read models and every core, in one pass."""
         async for record in self._building.journal.read():
-            self._building._fold(record)  # noqa: SLF001 - the crew is a part of the building
-            self._hire(record)
-            for _, core in self._cores.values():
-                core.apply(record)
+            self._take(record)
+
+    async def regain(self) -> None:
+        """Append what the log has lost and the job folders still know."""
+        part, tools = self._building, self._tools
+        regainer = Regainer(
+            folders=part.folders,
+            jobs=part.jobs,
+            matrix=part.matrix,
+            substrate=part.substrate,
+            engines=tools.engines,
+            offload=part.offload,
+        )
+        records = await regainer.records(self._bus.last + 1, part.clock.time())
+        if records:
+            log.warning("the event log was behind the job folders", records=len(records))
+            await part.journal.append(records)
+            self._bus.last = records[-1].seq
+        for record in records:
+            self._take(record)
+        part.platform.taken = max((number for number, _ in part.folders.numbered()), default=0)
+
+    def _take(self, record: Record) -> None:
+        self._building._fold(record)  # noqa: SLF001 - the crew is a part of the building
+        self._hire(record)
+        for _, core in self._cores.values():
+            core.apply(record)
 
     def _hire(self, record: Record) -> list[str]:
         """See that every slot that a record names has its Executor; return the new ones' names."""

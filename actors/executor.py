@@ -12,8 +12,8 @@ import structlog
 from anyio.abc import TaskGroup
 
 from actors.shell import PureShell
-from events.attempts import AttemptEnded, AttemptFound, AttemptStarted, Handle, JobAssigned
-from events.hardware import Capability, Slot
+from events.attempts import AttemptEnded, AttemptFound, Handle, JobAssigned
+from events.hardware import Capability, Device, Slot
 from events.outcome import Diagnosis, ExitRecord
 from mdactors.core.capabilities import Matrix
 from mdactors.core.effects import Effect, RunAttempt, StopAttempt
@@ -35,6 +35,7 @@ from mdactors.ports import (
 )
 from mdactors.runtime.bus import Bus
 from mdactors.runtime.folders import Folders, Launched
+from mdactors.runtime.judging import judged
 from mdactors.runtime.workshop import Offload, PreparationError, Workshop
 
 log = structlog.get_logger("mdactors.executor")
@@ -173,10 +174,10 @@ class Passage:
     async def _launch(self, plan: LaunchPlan, situation: Situation) -> tuple[Handle, Launched]:
         tools, assigned, slot = self._tools, self._assigned, self._slot()
         built = build_env(tools.base_env, plan.variables, tools.matrix.devices.get(assigned.device))
-        launched = Launched(
+        launched = msgspec.structs.replace(
+            self._given(slot),
             argv=plan.argv,
             added=plan.added,
-            cpus=slot.cpus,
             from_step=situation.step,
             stop_signal=plan.stop_signal,
             grace_seconds=plan.grace_seconds,
@@ -191,24 +192,27 @@ class Passage:
         )
         return await tools.substrate.launch(order), launched
 
+    def _given(self, slot: Slot) -> Launched:
+        """Return what the attempt was given, before its plan is made."""
+        device = self._tools.matrix.devices.get(self._assigned.device)
+        return Launched(
+            capability=self._capability,
+            device=device or Device(id=self._assigned.device, node=slot.node, type="cpu"),
+            slot=slot,
+            assigned_at=self._row.attempts[-1].assigned,
+        )
+
     async def _tell_start(self, handle: Handle, launched: Launched) -> None:
         assigned = self._assigned
-        bare = AttemptStarted(
-            job=assigned.job,
-            attempt=assigned.attempt,
-            slot=assigned.slot,
-            folder=str(self._folder),
-            handle=handle,
-            argv=(),
-        )
-        await self._tools.bus.publish(launched.started(bare), cause=self._cause)
+        started = launched.started(assigned.job, assigned.attempt, self._folder, handle)
+        await self._tools.bus.publish(started, cause=self._cause)
 
     # ------------------------------------------------------------ watching
 
     async def _adopt(self, handle: Handle, known: bool) -> None:
         """It runs already: we died between its start and the record of it, or after."""
-        launched = self._tools.folders.launched(self._folder, self._assigned.attempt) or Launched(
-            argv=(), added=(), cpus=(), from_step=0, stop_signal=15, grace_seconds=120.0
+        launched = self._tools.folders.launched(self._folder, self._assigned.attempt) or self._given(
+            Slot(id=self._assigned.slot, node=self._capability.node, device=self._assigned.device)
         )
         if not known:
             await self._tell_start(handle, launched)
@@ -235,11 +239,11 @@ class Passage:
     async def _check_masks(self, handle: Handle, launched: Launched) -> None:
         """Believe the kernel, not the request: a thread outside its slot's cores slows a neighbour down."""
         await self._tools.clock.sleep(MASK_CHECK_SECONDS)
-        if not launched.cpus:
+        if not launched.slot.cpus:
             return
-        stray = [mask for mask in self._tools.substrate.masks(handle) if not set(mask) <= set(launched.cpus)]
+        stray = [mask for mask in self._tools.substrate.masks(handle) if not set(mask) <= set(launched.slot.cpus)]
         if stray:
-            warning = f"threads run outside the slot's CPUs {launched.cpus}: {stray}"
+            warning = f"threads run outside the slot's CPUs {launched.slot.cpus}: {stray}"
             log.warning("stray threads", job=self._assigned.job, attempt=self._assigned.attempt, masks=stray)
             self._warnings.append(warning)
 
@@ -249,16 +253,8 @@ class Passage:
         spec = self._row.submitted.spec
         stop_asked = self._stop.is_set() or bool(self._row.attempts[-1].stop_reason)
         evidence = Evidence(spec=spec, attempt=self._assigned.attempt, exit=exit_record, stop_asked=stop_asked)
-        verdict = await self._tools.offload(lambda: self._judge(evidence))
+        verdict = await self._tools.offload(lambda: judged(self._engine, self._folder, evidence))
         await self._tell_end(verdict, exit_record)
-
-    def _judge(self, evidence: Evidence) -> Verdict:
-        try:
-            return self._engine.judge(self._folder, evidence)
-        except Exception as error:
-            log.exception("an attempt could not be judged", job=self._assigned.job, attempt=self._assigned.attempt)
-            summary = f"its files could not be judged: {type(error).__name__}: {error}"
-            return Verdict(outcome="failed", diagnosis=Diagnosis(kind="unknown", code="unjudged", summary=summary))
 
     async def _tell_end(self, verdict: Verdict, exit_record: ExitRecord | None) -> None:
         assigned = self._assigned

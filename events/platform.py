@@ -55,6 +55,12 @@ class ActorRestarted(Event, frozen=True, tag="ActorRestarted"):
     restarts: int
 
 
+class JobsRegained(Event, frozen=True, tag="JobsRegained"):
+    """The log was behind the job folders: what they know of these jobs follows, with the times at which it became true."""
+
+    jobs: tuple[int, ...]
+
+
 class IntakeClosed(Event, frozen=True, tag="IntakeClosed"):
     """An actor kept failing: no new work is taken until the platform is restarted; running jobs go on."""
 

@@ -24,7 +24,7 @@ class NoPlatformError(MdactorsError):
 
 
 class JournalError(MdactorsError):
-    """The event log can't be read or written; the message says where it stops being readable."""
+    """The event log can't be read or written. `python run.py check` says what is wrong with it, and how to go on."""
 
 
 class NewerJournalError(JournalError):

@@ -27,6 +27,8 @@ VERBS = {
     "ledger": "what was run and how fast",
     "tail": "the event log as lines of JSON",
     "replay": "the state at any point of the log, why a job stands where it does, what if ...",
+    "check": "is the event log whole, and if not, up to where",
+    "recover": "the event log is lost: make a new one from the job folders",
     "serve": "run the platform until it is told to stop",
     "reconcile": "compare the energies of two jobs",
     "inject": "say that a device is unhealthy or has recovered",

@@ -64,7 +64,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a verification."""
 
     decisions: int
-    """Decisions that were made again."""
+    """Decided facts that were decided again."""
     difference: Difference | None = None
     """The first that differs."""
     foreign: tuple[int, ...] = ()
@@ -107,7 +107,7 @@ class _Shadow:
         self._fold(group[0].seen)
         effects = self._core.decide(group[0].time)
         decided = [effect.event for effect in effects if isinstance(effect, Publish)]
-        self.decisions += 1
+        self.decisions += len(group)
         logged = [record.event for record in group]
         missing, surplus = _without(logged, decided), _without(decided, logged)
         if not missing and not surplus:

@@ -4,34 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from events.attempts import AttemptStarted
+from events.attempts import AttemptStarted, Handle
+from events.hardware import Capability, Device, Slot
+from events.jobs import JobSubmitted
+from events.outcome import Candidate
 from events.spec import InputFile
 from mdactors.core.lifecycle import Job
 from mdactors.ports import KeptInputs, LaunchPlan
 from mdactors.runtime.inputs import link_or_copy
 
 JOB_FILE = "job.json"
-"""What was submitted, so that a lost journal can be rebuilt from the folders alone."""
+LAUNCH_FILE = ".launch.json"
+"""After the attempt's number."""
+
+
+T = TypeVar("T")
 
 
 class Launched(msgspec.Struct, frozen=True, kw_only=True):
     """What a later life of the platform has to know of an attempt; written before the attempt starts."""
 
-    argv: tuple[str, ...]
-    added: tuple[str, ...]
-    cpus: tuple[int, ...]
-    from_step: int
-    stop_signal: int
-    grace_seconds: float
+    capability: Capability
+    device: Device
+    slot: Slot
+    assigned_at: float
+    argv: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    from_step: int = 0
+    stop_signal: int = 15
+    grace_seconds: float = 120.0
 
-    def started(self, template: AttemptStarted) -> AttemptStarted:
-        """Return the fact that the attempt runs; `template` has what is known besides."""
-        return msgspec.structs.replace(
-            template, argv=self.argv, added=self.added, cpus=self.cpus, from_step=self.from_step
+    def started(self, job: int, attempt: int, folder: Path, handle: Handle) -> AttemptStarted:
+        """Return the fact that the attempt runs."""
+        return AttemptStarted(
+            job=job,
+            attempt=attempt,
+            slot=self.slot.id,
+            folder=str(folder),
+            handle=handle,
+            argv=self.argv,
+            added=self.added,
+            cpus=self.slot.cpus,
+            from_step=self.from_step,
         )
+
+
+class JobFile(msgspec.Struct, frozen=True, kw_only=True):
+    """`job.json`: what was asked for and where it may run, so that a lost log can be made again from the folders alone."""
+
+    submitted_at: float
+    submitted: JobSubmitted
+    candidates: tuple[Candidate, ...] = ()
 
 
 class Folders:
@@ -52,9 +79,8 @@ class Folders:
         (folder / "attempts").mkdir(parents=True, exist_ok=True)
         self._store.place(row.submitted.inputs, folder)
         if not (folder / JOB_FILE).exists():
-            write(
-                folder / JOB_FILE, msgspec.json.encode({"submitted_at": row.submitted_at, "submitted": row.submitted})
-            )
+            told = JobFile(submitted_at=row.submitted_at, submitted=row.submitted, candidates=row.candidates)
+            write(folder / JOB_FILE, msgspec.json.encode(told))
         return folder
 
     def lay_out(self, folder: Path, attempt: int, plan: LaunchPlan, launched: Launched) -> None:
@@ -69,15 +95,41 @@ class Folders:
 
     def launched(self, folder: Path, attempt: int) -> Launched | None:
         """Return what was written before the attempt started; None where it can't be read."""
-        try:
-            return msgspec.json.decode(self.launch_file(folder, attempt).read_bytes(), type=Launched)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return _read(self.launch_file(folder, attempt), Launched)
+
+    def numbered(self) -> list[tuple[int, Path]]:
+        """Return every job folder that is there, by number."""
+        if not self.root.is_dir():
+            return []
+        return sorted((int(path.name), path) for path in self.root.iterdir() if path.name.isdecimal() and path.is_dir())
+
+    def told(self, folder: Path) -> JobFile | None:
+        """Return what a job folder says of its job; None where it can't be read."""
+        return _read(folder / JOB_FILE, JobFile)
+
+    def launches(self, folder: Path) -> list[tuple[int, Launched]]:
+        """Return the attempts that a job folder tells of, by number, up to the first that can't be read."""
+        names = (path.name.removesuffix(LAUNCH_FILE) for path in (folder / "attempts").glob(f"*{LAUNCH_FILE}"))
+        numbers = sorted(int(name) for name in names if name.isdecimal())
+        made: list[tuple[int, Launched]] = []
+        for number in numbers:
+            launched = self.launched(folder, number)
+            if launched is None or number != len(made) + 1:
+                break
+            made.append((number, launched))
+        return made
 
     @staticmethod
     def launch_file(folder: Path, attempt: int) -> Path:
         """Return the path of an attempt's launch file."""
-        return folder / "attempts" / f"{attempt}.launch.json"
+        return folder / "attempts" / f"{attempt}{LAUNCH_FILE}"
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _show(product: Path, name: Path) -> None:

@@ -67,6 +67,8 @@ class Platform:
         """Set as soon as the API answers."""
         self.closed = ""
         """Why no new work is taken; empty: it is."""
+        self.taken = 0
+        """The greatest number that a job folder has, readable or not: no folder ever gets a second job."""
         self._bus = bus
         self._journal = journal
         self._admission = admission
@@ -100,7 +102,7 @@ class Platform:
         """
         self._check_intake(len(items))
         async with self._numbering:
-            first = self.jobs.last_number + 1
+            first = max(self.jobs.last_number, self.taken) + 1
             admitted = await self._admit(items, base, owner, first)
             events = [each.submitted for each in admitted if each.submitted is not None]
             if events:
@@ -180,6 +182,16 @@ class Platform:
             return not open_jobs
 
         await self._until(done)
+
+    async def settled(self, jobs: Sequence[int]) -> None:
+        """Wait until what follows from each of these jobs' ended attempts is decided and in the ledger."""
+        await self._until(lambda: all(self._is_settled(job) for job in jobs))
+
+    def _is_settled(self, job: int) -> bool:
+        row = self.jobs[job]
+        return row.state is not JobState.ENDING and all(
+            each.archived for each in row.attempts if each.ended is not None
+        )
 
     def _over(self, job: int) -> bool:
         row = self.jobs[job]

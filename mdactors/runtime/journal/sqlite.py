@@ -86,7 +86,7 @@ class SqliteJournal:
                         yield Record(seq, time, cause, decode(name, version, body), seen)
                         good = seq
         except (sqlite3.Error, ValueError, LookupError, msgspec.MsgspecError) as error:
-            raise JournalError(f"{self.path} is readable up to record {good}: {error}") from error
+            raise JournalError(f"{self.path} is readable at least up to record {good}: {error}") from error
 
     async def last(self) -> int:
         """Return the greatest sequence number, 0 for an empty log."""
@@ -113,6 +113,12 @@ def _rows(records: Sequence[Record]) -> list[tuple[int, float, int, str, int, st
     ]
 
 
+def schema() -> str:
+    """Return the script that makes an empty log."""
+    tables = importlib.resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    return f"{tables}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={FORMAT};"
+
+
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     await connection.execute("PRAGMA journal_mode=WAL")
     await connection.execute("PRAGMA synchronous=FULL")
@@ -122,6 +128,5 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     if found > FORMAT:
         raise NewerJournalError(f"{path} has format {found}; this version of mdactors reads up to {FORMAT}")
     if found == 0:
-        schema = importlib.resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-        await connection.executescript(f"{schema}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={FORMAT};")
+        await connection.executescript(schema())
         await connection.commit()
