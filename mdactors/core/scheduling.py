@@ -6,7 +6,6 @@ arrives between a decision and its record (a device fails, somebody cancels) is 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 import msgspec
@@ -192,57 +191,45 @@ class SchedulerCore:
 
     # ------------------------------------------------------------ what each fact does to its job's entry
 
-    @functools.singledispatchmethod
     def _fold(self, event: Event, entry: Entry) -> None:
-        """Facts that need no fold change nothing here."""
+        match event:
+            case JobAccepted(candidates=candidates):
+                entry.candidates = candidates
+                self._wait(entry)
+            case JobCancelRequested():
+                entry.cancel = True
+                self._due[entry.job] = None
+            case JobAssigned():
+                self._assigned(event, entry)
+            case AttemptStarted(from_step=step):
+                entry.from_step = step
+            case AttemptStopRequested():
+                entry.stopping = True
+            case AttemptEnded():
+                self._ended(event, entry)
+            case JobRequeued(avoid=device):
+                entry.ended, entry.device = None, ""
+                if device:
+                    entry.avoid |= {device}
+                self._wait(entry)
+            case JobRejected() | JobCompleted() | JobFailed() | JobCancelled():
+                self.queue.drop(entry.job)
+                del self.entries[entry.job]
+            case _:
+                pass
 
-    @_fold.register
-    def _(self, event: JobAccepted, entry: Entry) -> None:
-        entry.candidates = event.candidates
-        self._wait(entry)
-
-    @_fold.register
-    def _(self, event: JobCancelRequested, entry: Entry) -> None:
-        entry.cancel = True
-        self._due[entry.job] = None
-
-    @_fold.register
-    def _(self, event: JobAssigned, entry: Entry) -> None:
+    def _assigned(self, event: JobAssigned, entry: Entry) -> None:
         self.queue.drop(entry.job)
         entry.attempts, entry.slot, entry.device = event.attempt, event.slot, event.device
         entry.stopping, entry.from_step = False, 0
         self.busy[event.slot] = entry.job
         self._due[entry.job] = None  # it may have been cancelled, or its device lost, in between
 
-    @_fold.register
-    def _(self, event: AttemptStarted, entry: Entry) -> None:
-        entry.from_step = event.from_step
-
-    @_fold.register
-    def _(self, event: AttemptStopRequested, entry: Entry) -> None:
-        entry.stopping = True
-
-    @_fold.register
-    def _(self, event: AttemptEnded, entry: Entry) -> None:
+    def _ended(self, event: AttemptEnded, entry: Entry) -> None:
         self.busy.pop(entry.slot, None)
         entry.slot, entry.ended = "", event
         entry.failures += event.outcome in {"failed", "vanished"}
         self._due[entry.job] = None
-
-    @_fold.register
-    def _(self, event: JobRequeued, entry: Entry) -> None:
-        entry.ended, entry.device = None, ""
-        if event.avoid:
-            entry.avoid |= {event.avoid}
-        self._wait(entry)
-
-    @_fold.register(JobRejected)
-    @_fold.register(JobCompleted)
-    @_fold.register(JobFailed)
-    @_fold.register(JobCancelled)
-    def _(self, event: Event, entry: Entry) -> None:
-        self.queue.drop(entry.job)
-        del self.entries[entry.job]
 
     def _wait(self, entry: Entry) -> None:
         self._enqueue(entry)
