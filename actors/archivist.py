@@ -91,5 +91,5 @@ def system_class(job: Job, attempt: Attempt, engine: str) -> str:
 
 async def export_archive(journal: Journal, path: Path) -> int:
     """Write `perf-archive.json` from the journal; return the number of entries."""
-    records: list[Record] = [record async for record in journal.read() if isinstance(record.event, PerformanceRecorded)]
+    records: list[Record] = [record async for record in journal.read(kind=PerformanceRecorded)]
     return perf.export(path, records)

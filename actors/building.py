@@ -34,11 +34,12 @@ from mdactors.config import Config
 from mdactors.core.base import Core
 from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import Jobs
+from mdactors.core.residue import Residue
 from mdactors.engines.registry import find_engines
 from mdactors.errors import JournalError
 from mdactors.metrics import Metrics
 from mdactors.observe import configure_logging
-from mdactors.ports import Clock, Engine, Journal, Substrate
+from mdactors.ports import Clock, Engine, Journal, Snapshot, Substrate
 from mdactors.runtime.actor import Actor, Shell
 from mdactors.runtime.admission import Admission
 from mdactors.runtime.bus import Bus, Inbox
@@ -48,6 +49,7 @@ from mdactors.runtime.inputs import InputStore
 from mdactors.runtime.journal.sqlite import SqliteJournal
 from mdactors.runtime.platform import Platform
 from mdactors.runtime.regain import Regainer
+from mdactors.runtime.resume import resume
 from mdactors.runtime.statelock import hold
 from mdactors.runtime.supervisor import Supervisor
 from mdactors.runtime.workshop import Offload, Workshop
@@ -63,11 +65,21 @@ ARCHIVE_NAME = "perf-archive.json"
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
 
 
+SNAPSHOT_EVERY = 2000
+"""Records between two snapshots: a start folds at most about so many besides what is still open."""
+SNAPSHOT_ON_STOP = 500
+"""Records since the last one that make a snapshot worth its while when the platform stops."""
+
+
 class Building:
     """The platform under construction: `open` brings up what it stands on, `living` fills it with actors."""
 
     clock: Clock
     journal: Journal
+    kept: Snapshot | None
+    """Where the journal was opened."""
+    jobs: Jobs
+    residue: Residue
     substrate: Substrate
     engines: tuple[Engine, ...]
 
@@ -80,7 +92,6 @@ class Building:
         self.base_env = base_env
         self.clock = clock or SystemClock()
         self.offload = offload
-        self.jobs = Jobs()
         self.matrix = Matrix()
         self.metrics = Metrics()
         self.executors: dict[str, Executor] = {}
@@ -103,6 +114,10 @@ class Building:
             stack.push_async_callback(journal.close)
         self.journal = journal
         self.substrate = substrate or LocalSubstrate(self.base_env, self.node)
+        kept = await journal.snapshot()
+        self.kept = kept[0] if kept else None
+        self.jobs = Jobs(kept[1] if kept else None)
+        self.residue = Residue(self.jobs)
         self.engines = tuple(engines) if engines is not None else find_engines()
         self.ledger = Ledger(self.state / LEDGER_NAME)
         self.store = InputStore(self.state / "inputs")
@@ -149,6 +164,7 @@ class Building:
     def _fold(self, record: Record) -> None:
         self.jobs.apply(record)
         self.matrix.apply(record)
+        self.residue.apply(record)
         self.metrics.observe(record, self.jobs, self.matrix)
         self.platform.fold(record)
 
@@ -162,8 +178,25 @@ class Building:
             mode=mode,
         )
 
+    async def keep(self) -> None:
+        """Keep a snapshot of what the log has led to; the log does as well without."""
+        closed = self.residue.closable()
+        needed = tuple(self.residue.needed(without=closed))
+        self.kept = Snapshot(seq=self.platform.last_seq, needed=needed, counters=self.metrics.counters())
+        try:
+            await self.journal.keep(self.kept, closed)
+        except JournalError as error:
+            log.warning("no snapshot was kept", error=str(error))
+        else:
+            self.residue.forget(closed)
+
+    def _since_snapshot(self, bus: Bus) -> int:
+        return bus.last - (self.kept.seq if self.kept else 0)
+
     async def _farewell(self, bus: Bus, mode: Mode) -> None:
         try:
+            if self._since_snapshot(bus) >= SNAPSHOT_ON_STOP:
+                bus.between(self.keep)
             await bus.publish(PlatformStopped(reason="asked to stop"))
             if mode != "look":
                 await export_archive(self.journal, self.state / ARCHIVE_NAME)
@@ -274,9 +307,16 @@ class Crew:
         )
 
     async def replay(self) -> None:
-        """Fold the whole journal into the read models and every core, in one pass."""
-        async for record in self._building.journal.read():
+        """Fold what the journal holds into the read models and every core, in one pass."""
+        part = self._building
+        kept = part.kept
+        async for record in resume(part.journal, kept):
+            if kept is not None and record.seq > kept.seq:
+                part.metrics.restore(kept.counters)
+                kept = None
             self._take(record)
+        if kept is not None:
+            part.metrics.restore(kept.counters)
 
     async def regain(self) -> None:
         """Append what the log has lost and the job folders still know."""
@@ -340,6 +380,8 @@ class Crew:
             for record in await inbox.receive():
                 for name in self._hire(record):
                     self._launch(name, tasks, self._bus.subscribe(name))
+            if self._building._since_snapshot(self._bus) >= SNAPSHOT_EVERY:  # noqa: SLF001 - the crew is a part of the building
+                self._bus.between(self._building.keep)
 
 
 def _boot_id() -> str:

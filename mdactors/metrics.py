@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from aioprometheus.collectors import Counter, Gauge, Histogram, Registry
 from aioprometheus.histogram import Histogram as Buckets
 from aioprometheus.renderer import render
@@ -51,6 +52,7 @@ NAMES: dict[str, tuple[str, str]] = {
 
 JOB_LABELS = ("engine", "backend", "precision", "state")
 SPEED_LABELS = ("engine", "backend", "system")
+WAIT_LABELS = ("priority_class",)
 
 SPEED_BUCKETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
 """ns/day."""
@@ -91,6 +93,15 @@ def escaped(value: str) -> str:
 def labelled(names: Label, values: Label) -> dict[str, str]:
     """Return label names with their escaped values; an empty value is `unknown`, as Prometheus drops empty labels."""
     return {name: escaped(value) or "unknown" for name, value in zip(names, values, strict=True)}
+
+
+Counted = tuple[
+    list[tuple[Label, int]],
+    dict[str, list[int]],
+    list[str],
+    list[tuple[str, Label, float, int, list[int]]],
+]
+"""Jobs that reached states; comparisons; systems with labels of their own; the series of histograms."""
 
 
 class Metrics:
@@ -139,6 +150,25 @@ class Metrics:
         if kind in self._steps:
             self._steps[kind](event, record.time, jobs, matrix)
 
+    def counters(self) -> bytes:
+        """Return all that was counted so far, for `restore`."""
+        series = [
+            (name, labels, buckets.sum, buckets.observations, list(buckets.buckets.values()))
+            for (name, labels), buckets in self._series.items()
+        ]
+        return msgspec.json.encode((list(self._reached.items()), self._compared, sorted(self._systems), series))
+
+    def restore(self, counters: bytes) -> None:
+        """Put counted numbers in the place of those that were counted; what waits and what runs stays."""
+        reached, self._compared, systems, series = msgspec.json.decode(counters, type=Counted)
+        self._reached = dict(reached)
+        self._systems = set(systems)
+        by_name = {each.name: (each, names) for each, names in ((self._speed, SPEED_LABELS), (self._wait, WAIT_LABELS))}
+        for name, labels, total, observations, counts in series:
+            buckets = self._buckets(*by_name[name], labels)
+            buckets.sum, buckets.observations = total, observations
+            buckets.buckets.update(zip(buckets.buckets, counts, strict=True))
+
     def render(self) -> tuple[bytes, str]:
         """Return the metrics in Prometheus's text format, and its content type."""
         for labels, count in self._reached.items():
@@ -174,7 +204,7 @@ class Metrics:
         self._where[event.job] = (row.engine, row.backend, row.precision) if row else GONE
         waited = max(time - self._ready.pop(event.job, time), 0.0)
         priority_class = jobs[event.job].submitted.spec.priority_class
-        self._add(self._wait, ("priority_class",), (priority_class,), waited)
+        self._buckets(self._wait, WAIT_LABELS, (priority_class,)).observe(waited)
 
     def _note_ended(self, event: AttemptEnded, time: float, jobs: Jobs, matrix: Matrix) -> None:
         self._busy.pop(event.slot, None)
@@ -189,19 +219,19 @@ class Metrics:
         if figures.ns_per_day is None or not math.isfinite(figures.ns_per_day) or not timed:
             return
         values = (context.engine, context.backend, self._system(context.system))
-        self._add(self._speed, SPEED_LABELS, values, figures.ns_per_day)
+        self._buckets(self._speed, SPEED_LABELS, values).observe(figures.ns_per_day)
 
     def _note_pair(self, event: PairReconciled, time: float, jobs: Jobs, matrix: Matrix) -> None:
         counted = self._compared.setdefault(event.pair, [0, 0])
         counted[0] += event.verdict == "pass"
         counted[1] += 1
 
-    def _add(self, histogram: Histogram, names: Label, values: Label, value: float) -> None:
+    def _buckets(self, histogram: Histogram, names: Label, values: Label) -> Buckets:
         series = self._series.get((histogram.name, values))
         if series is None:
             series = self._series[histogram.name, values] = Buckets(*histogram.upper_bounds)
             histogram.set_value(labelled(names, values), series)
-        series.observe(value)
+        return series
 
     def _system(self, name: str) -> str:
         """Return the label of a system class: its own for the first `SYSTEMS_MAX`, one for all others."""

@@ -9,11 +9,12 @@ from typing import Literal, Protocol
 import msgspec
 
 from events.attempts import Handle
-from events.base import Record
+from events.base import Event, Record
 from events.devices import DeviceReported
 from events.hardware import Absence, Capability, Device, Slot
 from events.outcome import Candidate, Diagnosis, Examination, ExitRecord, Figures, OutcomeName, Refusal
 from events.spec import AnyJobSpec, InputFile
+from mdactors.core.lifecycle import Closed, Job
 
 # ---------------------------------------------------------------- time and storage
 
@@ -31,8 +32,19 @@ class Clock(Protocol):
         """Wait."""
 
 
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a start can do with instead of the whole log up to a record."""
+
+    seq: int
+    """Up to which the log was folded."""
+    needed: tuple[int, ...]
+    """Records up to there that have to be folded again."""
+    counters: bytes
+    """The metrics' own, JSON."""
+
+
 class Journal(Protocol):
-    """The event log: append in groups, read in order."""
+    """The event log: append in groups, read in order; and the newest snapshot of it."""
 
     async def append(self, records: Sequence[Record]) -> None:
         """Make the records durable, all or none.
@@ -41,11 +53,24 @@ class Journal(Protocol):
             JournalError: they are not durable (disk full, file damaged); nothing was kept.
         """
 
-    def read(self, since: int = 0) -> AsyncIterator[Record]:
-        """Yield records with a sequence number greater than `since`, in order."""
+    def read(self, since: int = 0, kind: type[Event] | None = None) -> AsyncIterator[Record]:
+        """Yield records with a sequence number greater than `since`, in order; only facts of one kind where one is named."""
+
+    def pick(self, seqs: Sequence[int]) -> AsyncIterator[Record]:
+        """Yield the records with these numbers, in order."""
 
     async def last(self) -> int:
         """Return the greatest sequence number, 0 for an empty log."""
+
+    async def keep(self, snapshot: Snapshot, closed: Sequence[Job]) -> None:
+        """Make a snapshot durable together with the jobs that were closed since the one before, all or nothing.
+
+        Raises:
+            JournalError: it is not; the one before stays.
+        """
+
+    async def snapshot(self) -> tuple[Snapshot, Closed] | None:
+        """Return the newest snapshot and all closed jobs; None where there is none that this version can use."""
 
     async def close(self) -> None:
         """Release the file."""

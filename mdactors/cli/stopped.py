@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
 from events.base import Record
-from events.codec import decode
 from events.platform import PlatformStarted
 from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import Job, Jobs, JobState
-from mdactors.errors import InputError, JournalError, NewerJournalError, NoPlatformError, UnknownJobError
-from mdactors.runtime.journal.sqlite import FORMAT
+from mdactors.errors import InputError, JournalError, NoPlatformError, UnknownJobError
+from mdactors.ports import Snapshot
+from mdactors.runtime.journal.snapshots import newest
+from mdactors.runtime.journal.sql import FAULTS, PICK, Row, connect, record_of
+from mdactors.runtime.journal.sql import rows as stored
 from mdactors.views.jobs import job_detail, job_page
 from mdactors.views.platform import matrix_view, status_view
 
 JOURNAL_NAME = "journal.sqlite"
-
-Row = tuple[int, float, int, str, int, str, int]
-"""seq, time, cause, type, version, body, seen."""
-
-SELECT = "SELECT seq, time, cause, type, version, body, seen FROM events WHERE seq > ? ORDER BY seq"
 
 
 class Stopped:
@@ -39,11 +34,12 @@ class Stopped:
 
     def __init__(self, state: str) -> None:
         self.state = state
-        self.models = Jobs()
+        kept = newest(Path(state) / JOURNAL_NAME)
+        self.models = Jobs(kept[1] if kept else None)
         self.matrix = Matrix()
         self.last_seq = 0
         self.version = self.node = ""
-        for record in records(state):
+        for record in resumed(state, kept[0] if kept else None):
             self._fold(record)
 
     def _fold(self, record: Record) -> None:
@@ -99,51 +95,42 @@ class Stopped:
         return msgspec.to_builtins(matrix_view(self.matrix))
 
 
+def resumed(state: str, snapshot: Snapshot | None) -> Iterator[Record]:
+    """Yield what leads to the present state: the residue of a snapshot and all after it, else the whole log.
+
+    Raises as `records` does.
+    """
+    if snapshot is not None:
+        with _reading(state) as path, contextlib.closing(connect(path)) as connection:
+            yield from map(record_of, connection.execute(PICK, (msgspec.json.encode(snapshot.needed).decode(),)))
+    yield from records(state, snapshot.seq if snapshot else 0)
+
+
 def records(state: str, since: int = 0) -> Iterator[Record]:
     """Yield the records after `since`.
 
     Raises:
         NoPlatformError: there is no journal.
-        JournalError: it can't be read; the message says up to where it can.
+        JournalError: it can't be read.
     """
-    good = since
-    try:
-        for seq, time, cause, kind, version, body, seen in rows(state, since):
-            yield Record(seq, time, cause, decode(kind, version, body), seen)
-            good = seq
-    except (ValueError, LookupError, msgspec.MsgspecError) as error:
-        raise JournalError(f"{state}: the event log is readable up to record {good}: {error}") from error
+    for row in rows(state, since):
+        with _reading(state):
+            record = record_of(row)
+        yield record
 
 
 def rows(state: str, since: int = 0) -> Iterator[Row]:
     """Yield the stored rows after `since`, as they are. Raises as `records` does."""
+    with _reading(state) as path:
+        yield from stored(path, since)
+
+
+@contextlib.contextmanager
+def _reading(state: str) -> Iterator[Path]:
     path = Path(state) / JOURNAL_NAME
-    try:
-        with contextlib.closing(_open(path)) as connection:
-            yield from connection.execute(SELECT, (since,))
-    except sqlite3.Error as error:
-        raise JournalError(f"{path} can't be read: {error}") from error
-
-
-def _open(path: Path) -> sqlite3.Connection:
     if not path.is_file():
-        raise NoPlatformError(f"no platform is running on {path.parent}, and there is no event log of an earlier one")
+        raise NoPlatformError(f"no platform is running on {state}, and there is no event log of an earlier one")
     try:
-        return _checked(path, "mode=ro")
-    except sqlite3.OperationalError:
-        # The log of a folder that we may not write to: nobody else writes there either.
-        return _checked(path, "mode=ro&immutable=1")
-
-
-def _checked(path: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)
-    try:
-        found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        connection.execute("SELECT 1 FROM events LIMIT 1").fetchone()
-    except sqlite3.Error:
-        connection.close()
-        raise
-    if found > FORMAT:
-        connection.close()
-        raise NewerJournalError(f"{path} has format {found}; this version of mdactors reads up to {FORMAT}")
-    return connection
+        yield path
+    except FAULTS as error:
+        raise JournalError(f"{path} can't be read: {error}") from error

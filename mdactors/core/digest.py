@@ -13,7 +13,7 @@ from mdactors.core.lifecycle import Job, Jobs
 def digest(jobs: Jobs, matrix: Matrix) -> str:
     """Return the sha256 of jobs and hardware, without what is not in the log (progress)."""
     state = (
-        [_durable(jobs.rows[number]) for number in sorted(jobs.rows)],
+        [_durable(row) for row in jobs.ordered()],
         matrix.nodes,
         matrix.probed_at,
         matrix.unhealthy,

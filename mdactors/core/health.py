@@ -18,8 +18,8 @@ class HealthCore:
     def __init__(self) -> None:
         self.policy = Policy()
         self.unhealthy: set[str] = set()
-        self.suspicion: dict[str, int] = {}
-        """Device -> failures in a row that point at it."""
+        self.suspicion: dict[str, list[int]] = {}
+        """Device -> the jobs whose failures in a row point at it."""
         self._ran_on: dict[tuple[int, int], str] = {}
         self._pending: dict[str, tuple[int, DeviceReported]] = {}
         """Device -> the newest report that its state does not show yet."""
@@ -59,7 +59,7 @@ class HealthCore:
         if device is None:
             return
         if ended.outcome == "vanished" or (ended.diagnosis is not None and ended.diagnosis.kind in BLAMED):
-            self.suspicion[device] = self.suspicion.get(device, 0) + 1
+            self.suspicion.setdefault(device, []).append(ended.job)
             self._last_seq[device] = seq
         elif ended.outcome in {"completed", "stopped"}:
             self.suspicion.pop(device, None)
@@ -67,9 +67,9 @@ class HealthCore:
     def decide(self, now: float) -> list[Effect]:
         """Return the changes of health that follow."""
         effects: list[Effect] = [Publish(_change(report), seq) for seq, report in self._pending.values()]
-        for device, count in self.suspicion.items():
-            if count >= self.policy.suspicions and device not in self.unhealthy and device not in self._pending:
-                reason = f"{count} attempts in a row failed by its fault"
+        for device, jobs in self.suspicion.items():
+            if len(jobs) >= self.policy.suspicions and device not in self.unhealthy and device not in self._pending:
+                reason = f"{len(jobs)} attempts in a row failed by its fault"
                 effects.append(Publish(DeviceUnhealthy(device=device, reason=reason), self._last_seq[device]))
         return effects
 

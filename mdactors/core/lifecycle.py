@@ -8,9 +8,9 @@ so that two of them can never cross.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -139,31 +139,60 @@ class Job(msgspec.Struct, kw_only=True):
         return self.attempts[-1] if self.attempts else None
 
 
-class Jobs:
-    """The read model: every job by its number, folded from the journal by `apply`."""
+class Closed(Protocol):
+    """Jobs of the past from which nothing follows any more, kept outside memory."""
 
-    def __init__(self) -> None:
+    @property
+    def counts(self) -> Mapping[JobState, int]:
+        """How many are in which state."""
+
+    def __contains__(self, job: object) -> bool: ...
+
+    def numbers(self) -> Sequence[int]:
+        """Return their numbers, ascending."""
+
+    def row(self, job: int) -> Job:
+        """Return one of them."""
+
+
+class Jobs:
+    """The read model: every job by its number, folded from the journal by `apply`.
+
+    Args:
+        closed: jobs whose facts are not folded again; their rows are fetched when somebody asks.
+    """
+
+    def __init__(self, closed: Closed | None = None) -> None:
         self.rows: dict[int, Job] = {}
-        self.counts: dict[JobState, int] = dict.fromkeys(JobState, 0)
+        """Those that were folded."""
+        self.counts: dict[JobState, int] = dict.fromkeys(JobState, 0) | dict(closed.counts if closed else {})
         self.active: dict[int, Job] = {}
         """Jobs that hold a slot, by number."""
+        self.last_number = closed.numbers()[-1] if closed and closed.numbers() else 0
+        """The greatest number that a job has."""
+        self._closed = closed
 
     def __getitem__(self, job: int) -> Job:
+        if job not in self.rows and self._closed is not None and job in self._closed:
+            return self._closed.row(job)
         return self.rows[job]
 
     def __contains__(self, job: object) -> bool:
-        return job in self.rows
+        return job in self.rows or (self._closed is not None and job in self._closed)
 
-    @property
-    def last_number(self) -> int:
-        """The greatest number that a job has."""
-        return max(self.rows, default=0)
+    def __len__(self) -> int:
+        return len(self.rows) + (len(self._closed.numbers()) if self._closed else 0)
+
+    def ordered(self, *, newest: bool = False) -> Iterator[Job]:
+        """Yield all jobs by number; `newest`: the greatest first."""
+        numbers = [*(self._closed.numbers() if self._closed else ()), *self.rows]
+        return map(self.__getitem__, sorted(numbers, reverse=newest))
 
     def in_state(self, *states: JobState) -> list[Job]:
         """Return the jobs in any of these states, by number."""
         if not any(self.counts[state] for state in states):
             return []
-        return [row for row in self.rows.values() if row.state in states]
+        return [row for row in self.ordered() if row.state in states]
 
     def apply(self, record: Record) -> None:
         """Fold one record; facts that are about no job are ignored."""
@@ -181,6 +210,7 @@ class Jobs:
         )
         row.story.append((record.seq, "JobSubmitted"))
         self.rows[event.job] = row
+        self.last_number = max(self.last_number, event.job)
         self.counts[row.state] += 1
 
     def _fold(self, row: Job, record: Record) -> None:

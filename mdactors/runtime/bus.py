@@ -9,7 +9,7 @@ no ring of full channels can deadlock. One await per group, never one per event.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from events.base import Event, Record
 from mdactors.core.effects import Publish
@@ -17,6 +17,7 @@ from mdactors.ports import Clock, Journal
 
 Batch = list[Record]
 Fold = Callable[[Record], None]
+Chore = Callable[[], Awaitable[None]]
 
 
 class Inbox:
@@ -67,6 +68,7 @@ class Bus:
         self.inboxes: set[Inbox] = set()
         self._events: list[tuple[Event, int, int]] = []
         self._publishers: list[tuple[int, asyncio.Future[int]]] = []
+        self._chores: list[Chore] = []
         self._wake = asyncio.Event()
 
     def subscribe(self, name: str, *, ephemeral: bool = False) -> Inbox:
@@ -95,15 +97,23 @@ class Bus:
         record = Record(0, self._clock.time(), 0, event)
         self._deliver([record], ephemeral=True)
 
+    def between(self, chore: Chore) -> None:
+        """Have something done with the journal between two groups, when all of the one before is folded."""
+        self._chores.append(chore)
+        self._wake.set()
+
     async def run(self) -> None:
         """Commit what waits, group after group, until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._publishers:
-                events, self._events = self._events, []
-                publishers, self._publishers = self._publishers, []
-                await self._commit(events, publishers)
+            while self._publishers or self._chores:
+                while self._chores:
+                    await self._chores.pop(0)()
+                if self._publishers:
+                    events, self._events = self._events, []
+                    publishers, self._publishers = self._publishers, []
+                    await self._commit(events, publishers)
 
     def _durable(self) -> asyncio.Future[int]:
         """Return what resolves when everything that waits now is durable."""

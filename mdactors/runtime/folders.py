@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -101,7 +102,7 @@ class Folders:
         """Return every job folder that is there, by number."""
         if not self.root.is_dir():
             return []
-        return sorted((int(path.name), path) for path in self.root.iterdir() if path.name.isdecimal() and path.is_dir())
+        return sorted((int(name), self.root / name) for name in os.listdir(self.root) if name.isdecimal())
 
     def told(self, folder: Path) -> JobFile | None:
         """Return what a job folder says of its job; None where it can't be read."""

@@ -12,7 +12,7 @@ import msgspec
 from events.base import Record
 from events.devices import CapabilitiesProbed, DeviceReported, ProbeRequested
 from events.jobs import JobCancelRequested
-from events.platform import IntakeClosed
+from events.platform import IntakeClosed, PlatformStarted
 from events.results import PairReconciled, ReconcileFailed, ReconcileRequested
 from mdactors import __version__
 from mdactors.core.capabilities import Matrix
@@ -83,9 +83,14 @@ class Platform:
         return self._bus.last
 
     def fold(self, record: Record) -> None:
-        """Note a record that closes the intake."""
-        if isinstance(record.event, IntakeClosed):
-            self.closed = f"{record.event.actor} failed at record {record.event.at_seq}: {record.event.error}"
+        """Note what closes the intake, and what opens it again: a new life."""
+        match record.event:
+            case IntakeClosed(actor=actor, at_seq=seq, error=error):
+                self.closed = f"{actor} failed at record {seq}: {error}"
+            case PlatformStarted():
+                self.closed = ""
+            case _:
+                pass
 
     # ------------------------------------------------------------ jobs
 

@@ -78,8 +78,8 @@ class Regainer:
 
     async def _facts(self, job: int, folder: Path, probes: list[Launched], now: float) -> list[Fact]:
         row = self._jobs.rows.get(job)
-        if row is not None and row.state is not JobState.QUEUED:
-            return []  # the executor of its slot asks the substrate, as after every start
+        if job in self._jobs and (row is None or row.state is not JobState.QUEUED):
+            return []  # it has ended, or the executor of its slot asks the substrate, as after every start
         told = await self._offload(lambda: self._folders.told(folder))
         if told is None:
             log.warning(

@@ -14,6 +14,7 @@ from mdactors.errors import JournalError
 from mdactors.ports import Clock, Journal
 from mdactors.runtime.actor import Actor
 from mdactors.runtime.bus import Bus, Inbox
+from mdactors.runtime.resume import resume
 
 log = structlog.get_logger("mdactors.supervisor")
 
@@ -77,7 +78,8 @@ class Supervisor:
         upto = self._bus.last
         core = actor.core()
         try:
-            async for record in self._journal.read():
+            kept = await self._journal.snapshot()
+            async for record in resume(self._journal, kept[0] if kept else None):
                 if record.seq > upto:
                     break
                 actor.seen = record.seq

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -137,10 +136,10 @@ def job_page(
     jobs: Jobs, matrix: Matrix, *, states: frozenset[JobState], newest: bool, offset: int, limit: int
 ) -> JobPage:
     """Return some jobs by number, those in any of `states` (none named: all); `newest`: the greatest number first."""
-    total = sum(jobs.counts[state] for state in states) if states else len(jobs.rows)
+    total = sum(jobs.counts[state] for state in states) if states else len(jobs)
     if not total:
         return JobPage(total=0, offset=offset, jobs=[])
-    rows: Iterator[Job] = reversed(jobs.rows.values()) if newest else iter(jobs.rows.values())
+    rows = jobs.ordered(newest=newest)
     if states:
         rows = (row for row in rows if row.state in states)
     chosen = itertools.islice(rows, offset, offset + limit)

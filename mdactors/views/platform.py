@@ -127,7 +127,7 @@ def status_view(
     closed: str = "",
 ) -> StatusView:
     """Return the platform at a glance."""
-    others = (row for row in reversed(jobs.rows.values()) if row.state not in ACTIVE)
+    others = (row for row in jobs.ordered(newest=True) if row.state not in ACTIVE)
     return StatusView(
         version=version,
         node=node,
@@ -137,7 +137,7 @@ def status_view(
         uptime_seconds=uptime_seconds,
         last_seq=last_seq,
         closed=closed,
-        total=len(jobs.rows),
+        total=len(jobs),
         counts={state.value: count for state, count in jobs.counts.items()},
         slots=slot_rows(jobs, matrix),
         active=[job_row(row, matrix) for row in jobs.active.values()],

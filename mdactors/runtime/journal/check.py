@@ -9,20 +9,14 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
-from events.base import Record
-from events.codec import decode
 from mdactors.core.capabilities import Matrix
 from mdactors.core.digest import digest
 from mdactors.core.lifecycle import Jobs
-from mdactors.errors import IllegalTransitionError, JournalError, NewerJournalError
-from mdactors.runtime.journal.sqlite import FORMAT, INSERT, SELECT, schema
-
-Row = tuple[int, float, int, str, int, str, int]
-"""seq, time, cause, type, version, body, seen."""
+from mdactors.errors import IllegalTransitionError, JournalError
+from mdactors.runtime.journal.sql import FAULTS, INSERT, Row, connect, record_of, rows, schema
 
 SIDES = ("-wal", "-shm")
 """What SQLite keeps beside the file."""
@@ -56,9 +50,9 @@ def check(path: Path) -> Report:
     inspection = _Inspection()
     fault = _damage(path)
     try:
-        for row in _rows(path):
+        for row in rows(path):
             inspection.take(row)
-    except (sqlite3.Error, ValueError, LookupError, msgspec.MsgspecError, IllegalTransitionError) as error:
+    except (*FAULTS, IllegalTransitionError) as error:
         fault = str(error)
     return Report(
         path=str(path),
@@ -77,12 +71,12 @@ class _Inspection:
         self.matrix = Matrix()
 
     def take(self, row: Row) -> None:
-        seq, time, cause, name, version, body, seen = row
+        seq, _, cause, *_, seen = row
         if seq != self.good + 1:
             raise ValueError(f"record {self.good + 1} is missing; the next one is {seq}")
         if not 0 <= cause < seq or not 0 <= seen < seq:
             raise ValueError(f"record {seq} was caused by {cause} and decided after {seen}: neither can come after it")
-        record = Record(seq, time, cause, decode(name, version, body), seen)
+        record = record_of(row)
         self.jobs.apply(record)
         self.matrix.apply(record)
         self.good = seq
@@ -104,7 +98,7 @@ def salvage(path: Path, stamp: str) -> tuple[Report, Path]:
     report = check(path)
     kept = _keep(path, stamp)
     new = path.with_name(f"{path.name}.new")
-    _write(new, itertools.takewhile(lambda row: row[0] <= report.readable_to, _rows(path)))
+    _write(new, itertools.takewhile(lambda row: row[0] <= report.readable_to, rows(path)))
     for side in SIDES:
         path.with_name(path.name + side).unlink(missing_ok=True)
     new.replace(path)
@@ -121,12 +115,12 @@ def _keep(path: Path, stamp: str) -> Path:
     return kept
 
 
-def _write(new: Path, rows: Iterable[Row]) -> None:
+def _write(new: Path, kept: Iterable[Row]) -> None:
     new.unlink(missing_ok=True)
     try:
         with contextlib.closing(sqlite3.connect(new)) as connection:
             connection.executescript(schema())
-            connection.executemany(INSERT, _before_fault(rows))
+            connection.executemany(INSERT, _before_fault(kept))
             connection.commit()
     except sqlite3.Error as error:
         raise OSError(f"{new} could not be written: {error}") from error
@@ -134,10 +128,10 @@ def _write(new: Path, rows: Iterable[Row]) -> None:
         os.fsync(file.fileno())
 
 
-def _before_fault(rows: Iterable[Row]) -> Iterator[Row]:
+def _before_fault(kept: Iterable[Row]) -> Iterator[Row]:
     """Yield rows until the file can't be read any more: what is to be kept lies before that."""
     with contextlib.suppress(sqlite3.Error):
-        yield from rows
+        yield from kept
 
 
 def _sync_folder(folder: Path) -> None:
@@ -151,26 +145,8 @@ def _sync_folder(folder: Path) -> None:
 def _damage(path: Path) -> str:
     """Return what SQLite itself finds wrong with the file; empty: nothing."""
     try:
-        with contextlib.closing(_open(path)) as connection:
+        with contextlib.closing(connect(path)) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")]
     except sqlite3.Error as error:
         return str(error)
     return "" if found == ["ok"] else "; ".join(found)
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    with contextlib.closing(_open(path)) as connection:
-        yield from connection.execute(SELECT, (0,))
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
-    try:
-        found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error:
-        connection.close()
-        raise
-    if found > FORMAT:
-        connection.close()
-        raise NewerJournalError(f"{path} has format {found}; this version of mdactors reads up to {FORMAT}")
-    return connection

@@ -8,3 +8,16 @@ CREATE TABLE IF NOT EXISTS events (
     body TEXT NOT NULL,       -- JSON, with the type first
     seen INTEGER NOT NULL     -- seq up to which the core that decided this had folded the log; 0: no core decided
 ) STRICT;
+
+-- What a start need not fold again, made from the events and always to be made again from them.
+CREATE TABLE IF NOT EXISTS closed (
+    job INTEGER PRIMARY KEY,
+    state TEXT NOT NULL,
+    row TEXT NOT NULL         -- the job's row of the read model, JSON
+) STRICT;
+CREATE TABLE IF NOT EXISTS snapshots (
+    seq INTEGER PRIMARY KEY,  -- up to which the log was folded
+    made_by TEXT NOT NULL,    -- version of mdactors; another one makes its own
+    needed TEXT NOT NULL,     -- seqs up to there that are still needed, JSON
+    counters TEXT NOT NULL    -- of the metrics, JSON
+) STRICT;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -10,17 +9,13 @@ from pathlib import Path
 import aiosqlite
 import msgspec
 
-from events.base import Record
-from events.codec import STORED_AS, decode, encode
-from mdactors.errors import JournalError, NewerJournalError
-
-FORMAT = 1
-"""Raised when the table's shape changes; kept in `user_version`."""
-
-APPLICATION_ID = 0x4D444163  # "MDAc"
-
-INSERT = "INSERT INTO events (seq, time, cause, type, version, body, seen) VALUES (?, ?, ?, ?, ?, ?, ?)"
-SELECT = "SELECT seq, time, cause, type, version, body, seen FROM events WHERE seq > ? ORDER BY seq"
+from events.base import Event, Record
+from events.codec import STORED_AS, encode
+from mdactors.core.lifecycle import Job
+from mdactors.errors import JournalError
+from mdactors.ports import Snapshot
+from mdactors.runtime.journal import snapshots
+from mdactors.runtime.journal.sql import FAULTS, INSERT, PICK, SELECT, SELECT_KIND, Row, check_format, record_of, schema
 
 
 class SqliteJournal:
@@ -28,6 +23,7 @@ class SqliteJournal:
 
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
         self._connection = connection
+        self._closed: snapshots.ClosedRows | None = None
         self.path = path
 
     @classmethod
@@ -72,21 +68,49 @@ class SqliteJournal:
         except sqlite3.Error:
             return  # the first error is the one to tell
 
-    async def read(self, since: int = 0) -> AsyncIterator[Record]:
-        """Yield the records after `since`, in order, without holding them all.
+    async def read(self, since: int = 0, kind: type[Event] | None = None) -> AsyncIterator[Record]:
+        """Yield the records after `since`, in order, without holding them all; only facts of one kind where one is named.
 
         Raises:
             JournalError: a row can't be read; the message says which was the last good one.
         """
         good = since
         try:
-            async with self._connection.execute(SELECT, (since,)) as cursor:
+            async with self._connection.execute(*_question(since, kind)) as cursor:
                 while rows := await cursor.fetchmany(1000):
-                    for seq, time, cause, name, version, body, seen in rows:
-                        yield Record(seq, time, cause, decode(name, version, body), seen)
-                        good = seq
-        except (sqlite3.Error, ValueError, LookupError, msgspec.MsgspecError) as error:
+                    for row in rows:
+                        yield record_of(row)
+                        good = row[0]
+        except FAULTS as error:
             raise JournalError(f"{self.path} is readable at least up to record {good}: {error}") from error
+
+    async def pick(self, seqs: Sequence[int]) -> AsyncIterator[Record]:
+        """Yield the records with these numbers, in order. Raises as `read` does."""
+        try:
+            async with self._connection.execute(PICK, (msgspec.json.encode(seqs).decode(),)) as cursor:
+                async for row in cursor:
+                    yield record_of(row)
+        except FAULTS as error:
+            raise JournalError(f"{self.path} can't be read: {error}") from error
+
+    async def keep(self, snapshot: Snapshot, closed: Sequence[Job]) -> None:
+        """Make a snapshot durable, with the jobs that were closed since the one before, all or nothing.
+
+        Raises:
+            JournalError: it is not; the one before stays.
+        """
+        try:
+            await snapshots.write(self._connection, snapshot, closed)
+        except sqlite3.Error as error:
+            await self._give_up()
+            raise JournalError(f"{self.path}: a snapshot could not be kept: {error}") from error
+
+    async def snapshot(self) -> tuple[Snapshot, snapshots.ClosedRows] | None:
+        """Return the newest snapshot and all closed jobs; None where there is none that this version can use."""
+        found = await anyio.to_thread.run_sync(snapshots.newest, self.path)
+        if found is not None:
+            self._closed = found[1]
+        return found
 
     async def last(self) -> int:
         """Return the greatest sequence number, 0 for an empty log."""
@@ -96,10 +120,16 @@ class SqliteJournal:
 
     async def close(self) -> None:
         """Release the file."""
+        if self._closed is not None:
+            self._closed.close()
         await self._connection.close()
 
 
-def _rows(records: Sequence[Record]) -> list[tuple[int, float, int, str, int, str, int]]:
+def _question(since: int, kind: type[Event] | None) -> tuple[str, tuple[int | str, ...]]:
+    return (SELECT, (since,)) if kind is None else (SELECT_KIND, (since, STORED_AS[kind][0]))
+
+
+def _rows(records: Sequence[Record]) -> list[Row]:
     return [
         (
             record.seq,
@@ -113,20 +143,13 @@ def _rows(records: Sequence[Record]) -> list[tuple[int, float, int, str, int, st
     ]
 
 
-def schema() -> str:
-    """Return the script that makes an empty log."""
-    tables = importlib.resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-    return f"{tables}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={FORMAT};"
-
-
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     await connection.execute("PRAGMA journal_mode=WAL")
     await connection.execute("PRAGMA synchronous=FULL")
     async with connection.execute("PRAGMA user_version") as cursor:
         row = await cursor.fetchone()
     found = int(row[0]) if row else 0
-    if found > FORMAT:
-        raise NewerJournalError(f"{path} has format {found}; this version of mdactors reads up to {FORMAT}")
+    check_format(path, found)
     if found == 0:
         await connection.executescript(schema())
         await connection.commit()
