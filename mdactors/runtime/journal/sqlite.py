@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import aiosqlite
+import anyio
 import msgspec
 
 from events.base import Event, Record
