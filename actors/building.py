@@ -28,6 +28,7 @@ from events.codec import timestamp
 from events.devices import CapabilitiesProbed
 from events.hardware import Device, Slot
 from events.platform import Mode, PlatformStarted, PlatformStopped
+from events.results import PerformanceRecorded
 from mdactors import __version__
 from mdactors.archive.ledger import Ledger
 from mdactors.config import Config
@@ -95,6 +96,8 @@ class Building:
         self.matrix = Matrix()
         self.metrics = Metrics()
         self.executors: dict[str, Executor] = {}
+        self.measured = False
+        """An attempt was archived in this life."""
 
     # ------------------------------------------------------------ what it stands on
 
@@ -133,6 +136,7 @@ class Building:
         crew = Crew(self, bus, mode)
         await crew.replay()
         await crew.regain()
+        self.measured = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
             crew.start(tasks)
@@ -167,6 +171,7 @@ class Building:
         self.residue.apply(record)
         self.metrics.observe(record, self.jobs, self.matrix)
         self.platform.fold(record)
+        self.measured |= isinstance(record.event, PerformanceRecorded)
 
     def _started(self, mode: Mode) -> PlatformStarted:
         return PlatformStarted(
@@ -198,7 +203,7 @@ class Building:
             if self._since_snapshot(bus) >= SNAPSHOT_ON_STOP:
                 bus.between(self.keep)
             await bus.publish(PlatformStopped(reason="asked to stop"))
-            if mode != "look":
+            if self.measured:
                 await export_archive(self.journal, self.state / ARCHIVE_NAME)
         except (JournalError, OSError) as error:
             log.warning("stopped, but the end could not be recorded", error=str(error))
@@ -336,7 +341,7 @@ class Crew:
             self._bus.last = records[-1].seq
         for record in records:
             self._take(record)
-        part.platform.taken = max((number for number, _ in part.folders.numbered()), default=0)
+        part.platform.taken = max(part.folders.numbers(), default=0)
 
     def _take(self, record: Record) -> None:
         self._building._fold(record)  # noqa: SLF001 - the crew is a part of the building

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import functools
 import io
 import itertools
 import os
@@ -159,13 +160,17 @@ class Ledger:
         self.cut = repair(path)
         """Bytes of an unfinished line that were cut."""
         self._sync = sync
-        self._known = keys(path)
+
+    @functools.cached_property
+    def _known(self) -> set[tuple[int, int]]:
+        """Read when it is first needed: a ledger of years is no part of a start."""
+        return keys(self.path)
 
     def __len__(self) -> int:
         return len(self._known)
 
     def has(self, job: int, attempt: int) -> bool:
-        """Return whether the attempt has its row; costs no file access."""
+        """Return whether the attempt has its row; only the first question reads the file."""
         return (job, attempt) in self._known
 
     def append(self, job: Job, attempt: Attempt, context: Context) -> bool:

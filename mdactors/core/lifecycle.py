@@ -183,10 +183,13 @@ class Jobs:
     def __len__(self) -> int:
         return len(self.rows) + (len(self._closed.numbers()) if self._closed else 0)
 
+    def numbers(self) -> list[int]:
+        """Return the numbers of all jobs, those of closed ones first."""
+        return [*(self._closed.numbers() if self._closed else ()), *self.rows]
+
     def ordered(self, *, newest: bool = False) -> Iterator[Job]:
         """Yield all jobs by number; `newest`: the greatest first."""
-        numbers = [*(self._closed.numbers() if self._closed else ()), *self.rows]
-        return map(self.__getitem__, sorted(numbers, reverse=newest))
+        return map(self.__getitem__, sorted(self.numbers(), reverse=newest))
 
     def in_state(self, *states: JobState) -> list[Job]:
         """Return the jobs in any of these states, by number."""

@@ -98,11 +98,11 @@ class Folders:
         """Return what was written before the attempt started; None where it can't be read."""
         return _read(self.launch_file(folder, attempt), Launched)
 
-    def numbered(self) -> list[tuple[int, Path]]:
-        """Return every job folder that is there, by number."""
+    def numbers(self) -> list[int]:
+        """Return the number of every job folder that is there, ascending."""
         if not self.root.is_dir():
             return []
-        return sorted((int(name), self.root / name) for name in os.listdir(self.root) if name.isdecimal())
+        return sorted(int(name) for name in os.listdir(self.root) if name.isdecimal())
 
     def told(self, folder: Path) -> JobFile | None:
         """Return what a job folder says of its job; None where it can't be read."""

@@ -62,11 +62,9 @@ class Regainer:
 
     async def records(self, first: int, now: float) -> list[Record]:
         """Return the records to append, numbered from `first`; none where the log knows everything."""
-        regained: list[tuple[int, list[Fact]]] = []
         probes: list[Launched] = []
-        for job, folder in self._folders.numbered():
-            if facts := await self._facts(job, folder, probes, now):
-                regained.append((job, facts))
+        told = [(job, await self._facts(job, self._folders.of(job), probes, now)) for job in self._behind()]
+        regained = [(job, facts) for job, facts in told if facts]
         if not regained:
             return []
         facts = [
@@ -76,10 +74,14 @@ class Regainer:
         ]
         return [Record(first + place, time, first if place else 0, event) for place, (time, event) in enumerate(facts)]
 
+    def _behind(self) -> list[int]:
+        """Return the jobs about which a folder may know more: for others the executor asks the substrate, as at every start."""
+        there = set(self._folders.numbers())
+        queued = {job for job, row in self._jobs.rows.items() if row.state is JobState.QUEUED}
+        return sorted(there.difference(self._jobs.numbers()) | (there & queued))
+
     async def _facts(self, job: int, folder: Path, probes: list[Launched], now: float) -> list[Fact]:
         row = self._jobs.rows.get(job)
-        if job in self._jobs and (row is None or row.state is not JobState.QUEUED):
-            return []  # it has ended, or the executor of its slot asks the substrate, as after every start
         told = await self._offload(lambda: self._folders.told(folder))
         if told is None:
             log.warning(

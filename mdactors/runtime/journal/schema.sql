@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS closed (
     state TEXT NOT NULL,
     row TEXT NOT NULL         -- the job's row of the read model, JSON
 ) STRICT;
+CREATE INDEX IF NOT EXISTS closed_by_state ON closed (state); -- numbers and counts without the rows
 CREATE TABLE IF NOT EXISTS snapshots (
     seq INTEGER PRIMARY KEY,  -- up to which the log was folded
     made_by TEXT NOT NULL,    -- version of mdactors; another one makes its own

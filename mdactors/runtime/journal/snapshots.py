@@ -74,7 +74,9 @@ class ClosedRows:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._numbers = [number for (number,) in connection.execute("SELECT job FROM closed ORDER BY job")]
+        self._numbers = sorted(
+            number for (number,) in connection.execute("SELECT job FROM closed INDEXED BY closed_by_state")
+        )
         counted = connection.execute("SELECT state, count(*) FROM closed GROUP BY state")
         self.counts = {JobState(state): int(count) for state, count in counted}
 
