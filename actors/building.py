@@ -334,14 +334,15 @@ class Crew:
             engines=tools.engines,
             offload=part.offload,
         )
-        records = await regainer.records(self._bus.last + 1, part.clock.time())
+        numbers = await part.offload(part.folders.numbers)
+        records = await regainer.records(numbers, self._bus.last + 1, part.clock.time())
         if records:
             log.warning("the event log was behind the job folders", records=len(records))
             await part.journal.append(records)
             self._bus.last = records[-1].seq
         for record in records:
             self._take(record)
-        part.platform.taken = max(part.folders.numbers(), default=0)
+        part.platform.taken = max(numbers, default=0)
 
     def _take(self, record: Record) -> None:
         self._building._fold(record)  # noqa: SLF001 - the crew is a part of the building

@@ -7,7 +7,7 @@ platform goes its usual way.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +60,16 @@ class Regainer:
         self._engines = engines
         self._offload = offload
 
-    async def records(self, first: int, now: float) -> list[Record]:
-        """Return the records to append, numbered from `first`; none where the log knows everything."""
+    async def records(self, numbers: Iterable[int], first: int, now: float) -> list[Record]:
+        """Return the records to append, from the folders with these numbers; none where the log knows everything.
+
+        Args:
+            numbers: of all job folders that are there.
+            first: sequence number of the first record.
+            now: seconds since the epoch.
+        """
         probes: list[Launched] = []
-        told = [(job, await self._facts(job, self._folders.of(job), probes, now)) for job in self._behind()]
+        told = [(job, await self._facts(job, self._folders.of(job), probes, now)) for job in self._behind(numbers)]
         regained = [(job, facts) for job, facts in told if facts]
         if not regained:
             return []
@@ -74,9 +80,9 @@ class Regainer:
         ]
         return [Record(first + place, time, first if place else 0, event) for place, (time, event) in enumerate(facts)]
 
-    def _behind(self) -> list[int]:
+    def _behind(self, numbers: Iterable[int]) -> list[int]:
         """Return the jobs about which a folder may know more: for others the executor asks the substrate, as at every start."""
-        there = set(self._folders.numbers())
+        there = set(numbers)
         queued = {job for job, row in self._jobs.rows.items() if row.state is JobState.QUEUED}
         return sorted(there.difference(self._jobs.numbers()) | (there & queued))
 
