@@ -40,6 +40,8 @@ class MDJobSpec(
     priority: float = 0.0
     """Higher runs earlier; waiting jobs gain priority with time."""
     priority_class: PriorityClass = "normal"
+    deterministic: bool = False
+    """The same input on the same hardware gives the same result bit by bit, interrupted or not; costs some speed."""
     ntomp: Annotated[int, Meta(ge=1)] | None = None
     """OpenMP threads; None: as many as the slot has cores. More than the slot has is refused."""
 

@@ -136,7 +136,16 @@ def _options(request: PlanRequest) -> tuple[tuple[str, ...], ...]:
     ranks = (("-ntmpi", "1"),) if request.capability.features.get("MPI library") == "thread_mpi" else ()
     offload = (("-nb", "cpu"),) if _gpu_build_on_cpu(request) else ()
     stepout = str(steps_between_lines(request.spec.nsteps))
-    return (*ranks, ("-ntomp", str(threads(request))), ("-pin", "off"), *offload, ("-v",), ("-stepout", stepout))
+    reprod = (("-reprod",),) if request.spec.deterministic else ()
+    return (
+        *ranks,
+        ("-ntomp", str(threads(request))),
+        ("-pin", "off"),
+        *offload,
+        *reprod,
+        ("-v",),
+        ("-stepout", stepout),
+    )
 
 
 def _gpu_build_on_cpu(request: PlanRequest) -> bool:

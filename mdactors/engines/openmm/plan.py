@@ -18,6 +18,10 @@ GRACE_SECONDS = 120.0
 """One block of steps and a checkpoint of a big system on a slow disk."""
 
 
+DETERMINISTIC = "DeterministicForces"
+"""Property of the platforms that otherwise sum forces in the order in which they come."""
+
+
 def plan(request: PlanRequest) -> LaunchPlan:
     """Return what to run."""
     order = make_order(request)
@@ -66,7 +70,13 @@ def derived_seed(job: int) -> int:
 
 
 def platform_properties(request: PlanRequest) -> dict[str, str]:
-    """Return what the Context is made with. The environment shows the process one accelerator: its index is always 0."""
+    """Return the properties with which the Context is made."""
+    asked = request.spec.deterministic and DETERMINISTIC in request.capability.features.get("properties", "")
+    return _usual_properties(request) | ({DETERMINISTIC: "true"} if asked else {})
+
+
+def _usual_properties(request: PlanRequest) -> dict[str, str]:
+    """The environment shows the process one accelerator: its index is always 0."""
     match request.capability.backend:
         case "CPU":
             return {"Threads": str(request.spec.ntomp or request.slot.threads)}
