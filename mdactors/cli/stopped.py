@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,7 +122,7 @@ def rows(state: str, since: int = 0) -> Iterator[Row]:
     try:
         with contextlib.closing(_open(path)) as connection:
             yield from connection.execute(SELECT, (since,))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise JournalError(f"{path} can't be read: {error}") from error
 
 
@@ -136,7 +137,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _checked(path: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?{how}", uri=True)
     try:
         found = int(connection.execute("PRAGMA user_version").fetchone()[0])
         connection.execute("SELECT 1 FROM events LIMIT 1").fetchone()

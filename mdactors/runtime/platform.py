@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import msgspec
 from events.base import Record
 from events.devices import CapabilitiesProbed, DeviceReported, ProbeRequested
 from events.jobs import JobCancelRequested
-from events.platform import IntakeClosed
+from events.platform import IntakeClosed, PlatformStarted
 from events.results import PairReconciled, ReconcileFailed, ReconcileRequested
 from mdactors import __version__
 from mdactors.core.capabilities import Matrix
@@ -63,6 +64,8 @@ class Platform:
         self.node = node
         self.state = state
         self.started_at = started_at
+        self.opened = time.monotonic()
+        """The same on the clock that never jumps."""
         self.answers = anyio.Event()
         """Set as soon as the API answers."""
         self.closed = ""
@@ -74,6 +77,8 @@ class Platform:
         self._backlog = backlog
         self._render_metrics = render_metrics
         self._numbering = anyio.Lock()
+        self._numbered = 0
+        """The greatest number given away, maybe to a job on its way into the journal whose submitter did not wait."""
 
     @property
     def last_seq(self) -> int:
@@ -81,8 +86,10 @@ class Platform:
         return self._bus.last
 
     def fold(self, record: Record) -> None:
-        """Note a record that closes the intake."""
-        if isinstance(record.event, IntakeClosed):
+        """Note a record that closes the intake, or a new life that opens it again."""
+        if isinstance(record.event, PlatformStarted):
+            self.closed = ""
+        elif isinstance(record.event, IntakeClosed):
             self.closed = f"{record.event.actor} failed at record {record.event.at_seq}: {record.event.error}"
 
     # ------------------------------------------------------------ jobs
@@ -98,12 +105,12 @@ class Platform:
             BacklogFullError: too many jobs wait.
             JournalError: they could not be made durable.
         """
-        self._check_intake(len(items))
         async with self._numbering:
-            first = self.jobs.last_number + 1
-            admitted = await self._admit(items, base, owner, first)
+            self._check_intake(len(items))
+            admitted = await self._admit(items, base, owner, max(self._numbered, self.jobs.last_number) + 1)
             events = [each.submitted for each in admitted if each.submitted is not None]
             if events:
+                self._numbered = events[-1].job
                 await self._bus.publish(*events)
         return [_submission(index, each) for index, each in enumerate(admitted)]
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from events.base import Record
 from events.codec import STORED_AS, decode, encode
+from mdactors.errors import JournalError
 
 
 class MemoryJournal:
@@ -15,10 +16,16 @@ class MemoryJournal:
         self.rows: list[tuple[int, float, int, str, int, bytes]] = []
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Keep the records."""
-        self.rows.extend(
-            (row.seq, row.time, row.cause, *STORED_AS[type(row.event)], encode(row.event)) for row in records
-        )
+        """Keep the records, all or none.
+
+        Raises:
+            JournalError: a number is taken; nothing was kept.
+        """
+        rows = [(row.seq, row.time, row.cause, *STORED_AS[type(row.event)], encode(row.event)) for row in records]
+        taken = await self.last()
+        if any(row[0] <= taken for row in rows):
+            raise JournalError(f"record {taken} is there already")
+        self.rows += rows
 
     async def read(self, since: int = 0) -> AsyncIterator[Record]:
         """Yield the records after `since`, in order."""

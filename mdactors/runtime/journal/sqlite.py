@@ -39,6 +39,9 @@ class SqliteJournal:
             JournalError: it can't be opened, or is no event log.
         """
         try:
+            sqlite3.connect(
+                path
+            ).close()  # where it can't be opened, aiosqlite would leave a thread that complains later
             connection = await aiosqlite.connect(path)
         except sqlite3.Error as error:
             raise JournalError(f"{path} can't be opened: {error}") from error
@@ -112,6 +115,10 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     async with connection.execute("PRAGMA user_version") as cursor:
         row = await cursor.fetchone()
     found = int(row[0]) if row else 0
+    async with connection.execute("PRAGMA application_id") as cursor:
+        row = await cursor.fetchone()
+    if found and row != (APPLICATION_ID,):
+        raise JournalError(f"{path} is no event log: another program's database")
     if found > FORMAT:
         raise NewerJournalError(f"{path} has format {found}; this version of mdactors reads up to {FORMAT}")
     if found == 0:
