@@ -39,11 +39,12 @@ async def assemble(
     offload: Offload[Any] | None = None,
     mode: Mode = "work",
     api: bool | None = None,
+    warm: bool = False,
 ) -> AsyncIterator[Platform]:
     """Run a platform for the length of the block.
 
-    Inside: the journal is replayed, what runs is adopted, the actors live, and the API answers (it comes up beside
-    the first jobs: its import takes longer than their start). Afterwards it has stopped in good order; engines go on.
+    Inside: the journal is replayed, what runs is adopted, the actors live, and the API answers. Afterwards it has
+    stopped in good order; engines go on.
 
     Args:
         config: settings and state folder.
@@ -55,6 +56,7 @@ async def assemble(
         offload: runs blocking code; in a thread by default.
         mode: what it does; see `events.platform.Mode`.
         api: serve HTTP; in mode `work` by default.
+        warm: import what serves HTTP at once, beside the first jobs, and not only when somebody asks something.
 
     Raises:
         StateBusyError: another platform holds the state folder.
@@ -72,5 +74,6 @@ async def assemble(
     )
     async with AsyncExitStack() as stack:
         await building.open(stack, journal=journal, substrate=substrate, engines=engines)
-        async with building.living(mode=mode, api=mode == "work" if api is None else api) as platform:
+        serves = mode == "work" if api is None else api
+        async with building.living(mode=mode, api=serves, warm=warm) as platform:
             yield platform

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import socket
@@ -30,6 +31,7 @@ from events.hardware import Device, Slot
 from events.platform import Mode, PlatformStarted, PlatformStopped
 from events.results import PerformanceRecorded
 from mdactors import __version__
+from mdactors.api.sockets import tcp_socket, unix_socket
 from mdactors.archive.ledger import Ledger
 from mdactors.config import Config
 from mdactors.core.base import Core
@@ -129,7 +131,7 @@ class Building:
     # ------------------------------------------------------------ its life
 
     @asynccontextmanager
-    async def living(self, *, mode: Mode, api: bool) -> AsyncIterator[Platform]:
+    async def living(self, *, mode: Mode, api: bool, warm: bool) -> AsyncIterator[Platform]:
         """Replay, start the actors, serve; on leaving stop everything of ours and nothing else."""
         bus = Bus(self.journal, self.clock, [self._fold], last=await self.journal.last())
         self.platform = self._platform(bus)
@@ -142,7 +144,7 @@ class Building:
             crew.start(tasks)
             await bus.publish(self._started(mode))
             if api:
-                tasks.start_soon(self._serve)
+                tasks.start_soon(functools.partial(self._serve, warm=warm or bool(self.config.settings.listen)))
             try:
                 yield self.platform
             finally:
@@ -210,15 +212,20 @@ class Building:
 
     # ------------------------------------------------------------ the API
 
-    async def _serve(self) -> None:
-        """Import the web stack in a thread, beside the first jobs; then answer until cancelled."""
-        app_module = await self.offload(lambda: importlib.import_module("mdactors.api.app"))
-        server = await self.offload(lambda: importlib.import_module("mdactors.api.server"))
-        with server.unix_socket(self.state) as sock:
+    async def _serve(self, *, warm: bool) -> None:
+        """Answer until cancelled.
+
+        The web stack is imported in a thread: at once (warm), or when somebody knocks, before which a small batch is over.
+        """
+        with unix_socket(self.state) as sock:
+            if not warm:
+                await anyio.wait_readable(sock)
+            app_module = await self.offload(lambda: importlib.import_module("mdactors.api.app"))
+            server = await self.offload(lambda: importlib.import_module("mdactors.api.server"))
             async with anyio.create_task_group() as tasks:
                 await tasks.start(server.serve, app_module.create_app(self.platform, token=None), sock)
                 if self.config.settings.listen:
-                    tcp = server.tcp_socket(self.config.settings.listen)
+                    tcp = tcp_socket(self.config.settings.listen)
                     guarded = app_module.create_app(self.platform, token=self._token())
                     await tasks.start(server.serve, guarded, tcp)
                     log.info("listening", address=tcp.getsockname()[:2])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from mdactors.core.effects import Effect, RunAttempt, StopAttempt
 from mdactors.core.execution import ExecutorCore
 from mdactors.core.lifecycle import Job, Jobs
 from mdactors.environment import build_env
-from mdactors.errors import FolderBusyError, InputError, LaunchError
+from mdactors.errors import FolderBusyError, InputError, LaunchError, MdactorsError
 from mdactors.ports import (
     Clock,
     Engine,
@@ -36,6 +37,7 @@ from mdactors.ports import (
 from mdactors.runtime.bus import Bus
 from mdactors.runtime.folders import Folders, Launched
 from mdactors.runtime.judging import judged
+from mdactors.runtime.supervisor import blameless
 from mdactors.runtime.workshop import Offload, PreparationError, Workshop
 
 log = structlog.get_logger("mdactors.executor")
@@ -98,9 +100,15 @@ class Passage:
         self._stop = stop
         self._row: Job = tools.jobs[assigned.job]
         self._capability: Capability = tools.matrix.ever[assigned.capability]
-        self._engine: Engine = tools.engines[self._capability.engine]
         self._folder: Path = tools.folders.of(assigned.job)
         self._warnings: list[str] = []
+
+    @property
+    def _engine(self) -> Engine:
+        engine = self._tools.engines.get(self._capability.engine)
+        if engine is None:
+            raise LaunchError(f"engine {self._capability.engine} is not installed any more")
+        return engine
 
     async def run(self) -> None:
         """See it through to `AttemptEnded`, whatever happens."""
@@ -137,6 +145,8 @@ class Passage:
         except PreparationError as error:
             await self._tell_end(Verdict(outcome="failed", diagnosis=error.diagnosis), None)
         except (LaunchError, InputError, OSError) as error:
+            if blameless(error):
+                raise  # the supervisor has it tried again until there is room: no job pays for that
             await self._tell_end(Verdict(outcome="failed", diagnosis=_not_started(error)), None)
         else:
             await self._tell_start(handle, launched)
@@ -144,25 +154,26 @@ class Passage:
 
     def _survey(self) -> Situation:
         folder = self._tools.folders.prepare(self._row)
-        return self._engine.survey(folder, self._row.submitted.spec)
+        with _blaming_the_job():
+            return self._engine.survey(folder, self._row.submitted.spec)
 
     async def _plan(self, situation: Situation) -> LaunchPlan:
         assigned, submitted = self._assigned, self._row.submitted
-        plan = self._engine.plan(
-            PlanRequest(
-                job=assigned.job,
-                attempt=assigned.attempt,
-                spec=submitted.spec,
-                inputs=submitted.inputs,
-                capability=self._capability,
-                slot=self._slot(),
-                situation=situation,
-                cache=str(self._tools.folders.cache),
-                folder=str(self._folder),
-            )
+        request = PlanRequest(
+            job=assigned.job,
+            attempt=assigned.attempt,
+            spec=submitted.spec,
+            inputs=submitted.inputs,
+            capability=self._capability,
+            slot=self._slot(),
+            situation=situation,
+            cache=str(self._tools.folders.cache),
+            folder=str(self._folder),
         )
+        with _blaming_the_job():
+            plan = self._engine.plan(request)
         for preparation in plan.prepare:
-            await self._tools.workshop.make(preparation)
+            self._warnings += await self._tools.workshop.make(preparation)
         return plan
 
     def _slot(self) -> Slot:
@@ -271,6 +282,18 @@ class Passage:
             ),
             cause=self._row.last_seq,
         )
+
+
+@contextlib.contextmanager
+def _blaming_the_job() -> Iterator[None]:
+    """What an engine's adapter raises by its own fault ends this attempt, and harms neither slot nor platform."""
+    try:
+        yield
+    except (MdactorsError, OSError):
+        raise
+    except Exception as error:
+        log.exception("an engine raised")
+        raise InputError(f"{type(error).__name__}: {error}") from error
 
 
 def _not_started(error: Exception) -> Diagnosis:

@@ -81,8 +81,9 @@ class HealthWatcher(PureShell):
         for row in self._jobs.active.values():
             attempt = row.attempts[-1]
             if row.state in {JobState.RUNNING, JobState.STOPPING} and attempt.folder:
-                engine = self._engines[self._matrix.ever[attempt.capability].engine]
-                running[row.job, attempt.number] = engine, Path(attempt.folder)
+                engine = self._engines.get(self._matrix.ever[attempt.capability].engine)
+                if engine is not None:
+                    running[row.job, attempt.number] = engine, Path(attempt.folder)
         return running
 
     def _read(self, running: Mapping[Key, tuple[Engine, Path]]) -> dict[Key, Reading]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from anyio.abc import TaskGroup
 
 from actors.shell import PureShell
@@ -23,6 +24,9 @@ from mdactors.runtime.workshop import Offload
 
 if TYPE_CHECKING:
     from mdactors.reconcile.compare import Side
+
+
+log = structlog.get_logger("mdactors.reconciler")
 
 
 class Reconciler(PureShell):
@@ -68,6 +72,9 @@ class Reconciler(PureShell):
             made = compare(self._side(a), self._side(b), shared=shared_start(_start(a), _start(b)))
         except (EnergiesMissingError, OSError) as error:
             return ReconcileFailed(a=effect.a, b=effect.b, why=str(error))
+        except Exception as error:  # asked again after a restart, it would only raise again
+            log.exception("a comparison raised", a=effect.a, b=effect.b)
+            return ReconcileFailed(a=effect.a, b=effect.b, why=f"{type(error).__name__}: {error}")
         return PairReconciled(
             a=effect.a, b=effect.b, pair=made.pair, verdict=made.verdict, terms=made.terms, notes=made.notes
         )
@@ -79,11 +86,13 @@ class Reconciler(PureShell):
             raise EnergiesMissingError(f"job {job.job} is {job.state}; only completed jobs can be compared")
         attempt = job.attempts[-1]
         capability = self._matrix.ever[attempt.capability]
-        energies = self._engines[capability.engine].energies(self._folders.of(job.job))
+        engine = self._engines.get(capability.engine)
+        if engine is None:
+            raise EnergiesMissingError(f"job {job.job} ran on {capability.engine}, which is not installed any more")
         return Side(
             engine=capability.engine,
             precision=capability.precision,
-            energies=energies,
+            energies=engine.energies(self._folders.of(job.job)),
             atoms=attempt.figures.atoms or 0,
         )
 

@@ -11,8 +11,9 @@ Precision = Literal["mixed", "double", "single", "any"]
 PriorityClass = Literal["interactive", "normal", "bulk"]
 Constraints = Literal["none", "h-bonds", "all-bonds", "h-angles"]
 
-Steps = Annotated[int, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
+Steps = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[float, Meta(gt=0, le=1e9)]
+"""Far beyond any use, and finite: JSON, in which events are stored, knows no infinity."""
 FileName = Annotated[str, Meta(min_length=1)]
 
 
@@ -37,7 +38,7 @@ class MDJobSpec(
     """Backend or OpenMM platform to use (`CPU`, `Reference`, `CUDA`); None: the fastest that fits."""
     device: Annotated[int, Meta(ge=0)] | str | None = None
     """Index on the node, or a device's id (`cpu:0`); None: any. The CPU is device 0 where there is no accelerator."""
-    priority: float = 0.0
+    priority: Annotated[float, Meta(ge=-1e9, le=1e9)] = 0.0
     """Higher runs earlier; waiting jobs gain priority with time."""
     priority_class: PriorityClass = "normal"
     deterministic: bool = False
@@ -58,20 +59,22 @@ class GromacsTopJob(MDJobSpec, frozen=True, kw_only=True, tag="gromacs-top"):
     gro: FileName
     top: FileName
     mdp: FileName
+    maxwarn: Annotated[int, Meta(ge=0, le=99)] = 0
+    """Warnings of `gmx grompp` that the user has read and found harmless; more of them, and the job fails with their text."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """How to integrate, for inputs that don't say so themselves. Defaults are the field's usual ones."""
 
     timestep_fs: Positive = 2.0
-    temperature_kelvin: Annotated[float, Meta(ge=0)] = 300.0
-    friction_per_ps: Annotated[float, Meta(ge=0)] = 1.0
+    temperature_kelvin: Annotated[float, Meta(ge=0, le=1e9)] = 300.0
+    friction_per_ps: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
     """Langevin friction; 0 means plain Verlet dynamics at constant energy."""
     cutoff_nm: Positive = 0.9
     """Non-bonded cut-off; only where the platform makes the System itself (`amber`)."""
     constraints: Constraints = "h-bonds"
     """Only where the platform makes the System itself (`amber`)."""
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] = 0
     """Seed of velocities and noise; 0 lets the platform derive one from the job's number and record it."""
     report_steps: Annotated[int, Meta(ge=1)] = 500
     """Steps between rows of the energy log."""

@@ -25,10 +25,10 @@ class SlotSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class PolicySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the deciding cores are told; see `events.platform.Policy`."""
 
-    aging_per_hour: Annotated[float, Meta(ge=0)] = 1.0
+    aging_per_hour: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
     retries: Annotated[int, Meta(ge=0)] = 3
     suspicions: Annotated[int, Meta(ge=1)] = 3
-    probe_ttl_seconds: Annotated[float, Meta(gt=0)] = 300.0
+    probe_ttl_seconds: Annotated[float, Meta(gt=0, le=1e9)] = 300.0
 
     def policy(self) -> Policy:
         """Return the same as the fact that the journal records."""

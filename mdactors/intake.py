@@ -52,8 +52,20 @@ def read_job_file(path: Path) -> list[Any]:
         raise InputError(f"{path} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not a text file (byte {error.start} is not UTF-8)") from error
+    return parse_jobs(text, path)
+
+
+def parse_jobs(text: str, path: Path) -> list[Any]:
+    """Return the entries of a job file's text; `path` is its name, or what stands for one.
+
+    Raises:
+        InputError: it is in none of the formats, or holds no job.
+    """
     parse = READERS.get(path.suffix.lower(), _json_or_lines)
-    entries = _entries(parse(text, path))
+    try:
+        entries = _entries(parse(text, path))
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deeply to be a job file") from error
     if not entries:
         raise InputError(f"{path} holds no job")
     return entries
@@ -139,17 +151,28 @@ def parse_spec(entry: Any) -> AnyJobSpec:  # noqa: ANN401 - whatever the file he
     if not isinstance(entry, dict):
         raise _shape("entry", f"{_short(entry)} is not an object", "write one object of fields a job")
     fields = _deprecated({str(key): value for key, value in entry.items()})
+    _check_text(fields)
     kind = KINDS.get(str(fields.get("kind")))
     if kind is None:
         raise _unknown("kind", fields.get("kind"), list(KINDS))
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = kind.__struct_encode_fields__
     for name in fields:
-        if name not in {*known, "kind"}:
-            raise _unknown("field", name, known)
+        if name not in known and name != "kind":
+            raise _unknown("field", name, list(known))
     try:
         return msgspec.convert(fields, kind)  # type: ignore[return-value]  # KINDS holds the members of the union
     except msgspec.ValidationError as error:
         raise _invalid(fields, str(error)) from error
+
+
+def _check_text(fields: dict[str, Any]) -> None:
+    """JSON can name half a character (`\\ud800`), which nothing can store; what has no JSON form fails by its type later."""
+    try:
+        msgspec.json.encode(fields)
+    except UnicodeEncodeError as error:
+        raise _shape("entry", f"{json.dumps(error.object)} is no text in Unicode", "write it anew") from error
+    except (TypeError, ValueError, RecursionError):
+        return
 
 
 def _deprecated(fields: dict[str, Any]) -> dict[str, Any]:
@@ -197,10 +220,22 @@ def _short(value: Any) -> str:  # noqa: ANN401 - whatever the file held
 # ---------------------------------------------------------------- the files that a spec names
 
 
+def named_files(spec: AnyJobSpec) -> tuple[tuple[str, str], ...]:
+    """Return (role, name as it was written) of each input file that the spec names."""
+    named = ((role, getattr(spec, role)) for role in INPUT_FIELDS[kind_of(spec)])
+    return tuple((role, name) for role, name in named if name is not None)
+
+
 def input_paths(spec: AnyJobSpec, base: Path) -> dict[str, Path]:
     """Return role -> absolute path of each input file that the spec names; relative ones refer to `base`."""
-    named = {role: getattr(spec, role) for role in INPUT_FIELDS[kind_of(spec)]}
-    return {role: base / Path(value).expanduser() for role, value in named.items() if value is not None}
+    return {role: base / _expanded(name) for role, name in named_files(spec)}
+
+
+def _expanded(name: str) -> Path:
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # `~nobody/...`: as good as any other name of no file
+        return Path(name)
 
 
 _INCLUDE = re.compile(r'^\s*#include\s+["<]([^">]+)[">]', re.MULTILINE)
@@ -212,17 +247,29 @@ def included_files(top: Path, limit: int = 200) -> dict[str, Path]:
     Names are relative to the topology's folder. Files that are not there (force fields from the engine's own library)
     and files outside that folder are left to the engine.
     """
+    if not _is_file(top):
+        return {}
     root = top.parent.resolve()
     found: dict[str, Path] = {}
     waiting = [top]
     while waiting and len(found) < limit:
         current = waiting.pop()
         for name in _INCLUDE.findall(_text(current)):
-            path = (current.parent / name).resolve()
-            if path.is_relative_to(root) and path.is_file() and str(path.relative_to(root)) not in found:
+            path = current.parent / name
+            if not _is_file(path):
+                continue
+            path = path.resolve()
+            if path.is_relative_to(root) and str(path.relative_to(root)) not in found:
                 found[str(path.relative_to(root))] = path
                 waiting.append(path)
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # longer than any name
+        return False
 
 
 def _text(path: Path) -> str:

@@ -158,6 +158,14 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     """File that it leaves there."""
     product: str
     """Absolute path to which that file is then moved; present: nothing to do."""
+    what: str
+    """The program as people call it (`gmx grompp`)."""
+    remedy: str = ""
+    """What a user can do where it refuses the input."""
+    tolerates: tuple[str, ...] = ()
+    """Beginnings of warnings that are passed on with the result and refuse nothing."""
+    warnings_max: int | None = None
+    """How many others it may give; None: it is not asked."""
     timeout: float = 60.0
 
 

@@ -21,12 +21,11 @@ class Serving:
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
         self.hub = Hub(platform)
-        self._opened = time.monotonic()
 
     @property
     def uptime_seconds(self) -> float:
-        """Seconds since the API was built; unlike a difference of two clocks it never jumps."""
-        return time.monotonic() - self._opened
+        """Seconds of the platform's life; unlike a difference of two times of day it never jumps."""
+        return time.monotonic() - self.platform.opened
 
     def job(self, number: int) -> Job:
         """Return a job's row.

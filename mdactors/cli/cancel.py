@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mdactors.runtime.platform import Platform
 
 
+PART = 1000
+"""Jobs of one request; see `mdactors.wire.JOBS_MAX`."""
+
+
 def configure(parser: ArgumentParser) -> None:
     """Add this verb's options."""
     parser.add_argument("jobs", nargs="+", type=int, metavar="JOB")
@@ -32,10 +36,13 @@ def run(context: Context) -> int:
 
 
 def _asked(context: Context, by: str) -> Any:  # noqa: ANN401 - a JSON document
+    jobs = context.options.jobs
+    parts = (jobs[start : start + PART] for start in range(0, len(jobs), PART))
     try:
-        return context.client.post("/v1/cancel", {"jobs": context.options.jobs, "by": by})["jobs"]
+        answers = [context.client.post("/v1/cancel", {"jobs": part, "by": by})["jobs"] for part in parts]
     except NoPlatformError:
         return None
+    return [row for answer in answers for row in answer]
 
 
 def _by_ourselves(context: Context, by: str) -> Any:  # noqa: ANN401 - a JSON document

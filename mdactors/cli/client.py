@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
+import select
 import socket
 from collections.abc import Iterator
 
-from mdactors.errors import MdactorsError, NoPlatformError
+from mdactors.errors import InputError, MdactorsError, NoPlatformError
 
 TYPE_CHECKING = False  # known to type checkers; the typing module would cost a tenth of a whole `status`
 if TYPE_CHECKING:
     from io import BufferedReader
     from typing import Any
+
+    from _typeshed import WriteableBuffer
+
+    Stream = BufferedReader[Any]
 
 SOCKET_NAME = "mdactors.sock"
 """The Unix socket's name in the state folder."""
@@ -24,6 +30,9 @@ PATH_BYTES_MAX = 107
 PIECE_BYTES = 64 * 1024
 HEAD_LINES_MAX = 100
 NDJSON = "application/x-ndjson"
+
+UNUSABLE = (400, 422)
+"""Answers that blame what was given."""
 
 _UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
@@ -41,8 +50,16 @@ class RequestFailedError(MdactorsError):
         self.remedy = remedy
 
 
+class RefusedInputError(RequestFailedError, InputError):
+    """The platform can't use what was given; the message is its own."""
+
+
 class BrokenAnswerError(MdactorsError):
     """What came back is no answer of ours, or it ended too early: the platform was stopped meanwhile, perhaps."""
+
+
+class ReaderGoneError(BrokenPipeError):
+    """Nobody reads any more what an answer is written to."""
 
 
 class Client:
@@ -65,14 +82,25 @@ class Client:
         """Ask for something and return the answer. Raises as `get` does."""
         return self._json("POST", path, json.dumps(body).encode())
 
-    def stream(self, path: str, *, accept: str = "*/*", **query: object) -> Iterator[bytes]:
-        """Yield an answer piece by piece as it comes. Raises as `get` does."""
-        with self._exchange("GET", path + query_text(query), None, accept) as (file, headers):
+    def stream(self, path: str, *, accept: str = "*/*", reader: int | None = None, **query: object) -> Iterator[bytes]:
+        """Yield an answer piece by piece as it comes.
+
+        Args:
+            path: of the resource.
+            accept: the wanted media type.
+            reader: descriptor of what the pieces are written to.
+            query: of the resource.
+
+        Raises:
+            ReaderGoneError: while we wait, whoever reads from `reader` has gone.
+            MdactorsError: as `get` does.
+        """
+        with self._exchange("GET", path + query_text(query), None, accept, reader) as (file, headers):
             yield from body(file, headers)
 
-    def records(self, **query: object) -> Iterator[bytes]:
-        """Yield the event log as lines of JSON, without the line end. Raises as `get` does."""
-        return lines(self.stream("/v1/events", accept=NDJSON, **query))
+    def records(self, *, reader: int | None = None, **query: object) -> Iterator[bytes]:
+        """Yield the event log as lines of JSON, without the line end. As `stream` does."""
+        return lines(self.stream("/v1/events", accept=NDJSON, reader=reader, **query))
 
     def _json(self, method: str, path: str, content: bytes | None) -> Any:  # noqa: ANN401 - any JSON document
         with self._exchange(method, path, content, "application/json") as (file, headers):
@@ -80,17 +108,36 @@ class Client:
 
     @contextlib.contextmanager
     def _exchange(
-        self, method: str, path: str, content: bytes | None, accept: str
-    ) -> Iterator[tuple[BufferedReader, Headers]]:
-        with connect(self.state) as sock, sock.makefile("rb") as file:
+        self, method: str, path: str, content: bytes | None, accept: str, reader: int | None = None
+    ) -> Iterator[tuple[Stream, Headers]]:
+        with connect(self.state) as sock, io.BufferedReader(_Incoming(sock, reader)) as file:
             try:
                 sock.sendall(request(method, path, content, accept))
                 status, headers = read_head(file)
                 if status >= 400:
                     raise _failure(status, b"".join(body(file, headers)))
                 yield file, headers
+            except ReaderGoneError:
+                raise
             except ConnectionError as error:
                 raise BrokenAnswerError(f"the platform on {self.state} went away: {error}") from error
+
+
+class _Incoming(socket.SocketIO):
+    """What a socket receives; waiting for it ends where `reader`'s own reader goes: `tail -f | head` must not stay."""
+
+    def __init__(self, sock: socket.socket, reader: int | None) -> None:
+        super().__init__(sock, "r")
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+        self._watched = reader
+        if reader is not None:
+            self._poll.register(reader, 0)
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        if any(descriptor == self._watched for descriptor, _ in self._poll.poll()):
+            raise ReaderGoneError
+        return super().readinto(buffer)
 
 
 def connect(state: str) -> socket.socket:
@@ -153,7 +200,7 @@ def quote(text: str) -> str:
     return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text.encode())
 
 
-def read_head(file: BufferedReader) -> tuple[int, Headers]:
+def read_head(file: Stream) -> tuple[int, Headers]:
     """Read the status and the headers (names in lower case) of an answer.
 
     Raises:
@@ -173,7 +220,7 @@ def read_head(file: BufferedReader) -> tuple[int, Headers]:
     raise BrokenAnswerError(f"an answer with more than {HEAD_LINES_MAX} header lines")
 
 
-def body(file: BufferedReader, headers: Headers) -> Iterator[bytes]:
+def body(file: Stream, headers: Headers) -> Iterator[bytes]:
     """Yield the body of an answer piece by piece.
 
     Raises:
@@ -188,7 +235,7 @@ def body(file: BufferedReader, headers: Headers) -> Iterator[bytes]:
             yield piece
 
 
-def _chunks(file: BufferedReader) -> Iterator[bytes]:
+def _chunks(file: Stream) -> Iterator[bytes]:
     while size := _size(_line(file).partition(";")[0], 16):
         yield from _exactly(file, size)
         _line(file)
@@ -196,7 +243,7 @@ def _chunks(file: BufferedReader) -> Iterator[bytes]:
         pass  # trailers say nothing that we ask for
 
 
-def _exactly(file: BufferedReader, size: int) -> Iterator[bytes]:
+def _exactly(file: Stream, size: int) -> Iterator[bytes]:
     while size:
         piece = file.read(min(size, PIECE_BYTES))
         if not piece:
@@ -215,7 +262,7 @@ def _size(text: str, base: int) -> int:
     return size
 
 
-def _line(file: BufferedReader) -> str:
+def _line(file: Stream) -> str:
     line = file.readline(PIECE_BYTES)
     if not line.endswith(b"\n"):
         raise BrokenAnswerError("the answer ended too early: the platform was stopped, perhaps")
@@ -235,6 +282,7 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _failure(status: int, content: bytes) -> RequestFailedError:
     try:
         fields = json.loads(content)
-        return RequestFailedError(status, fields["error"], fields["detail"], fields.get("remedy", ""))
+        kind = RefusedInputError if status in UNUSABLE else RequestFailedError
+        return kind(status, fields["error"], fields["detail"], fields.get("remedy", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return RequestFailedError(status, "unknown", f"the platform answered with status {status}")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import msgspec
 
+from events.platform import Mode
 from mdactors.cli import jobtable, ledger, verdicts
 from mdactors.cli.batch import Batch
 from mdactors.cli.context import PROGRAM, Context
@@ -21,8 +22,9 @@ from mdactors.cli.serve import overrides
 from mdactors.cli.text import amount, duration
 from mdactors.cli.whoami import login_name
 from mdactors.config import Config
-from mdactors.core.lifecycle import ACTIVE
+from mdactors.core.lifecycle import ACTIVE, TERMINAL
 from mdactors.errors import InputError
+from mdactors.ports import Submission
 from mdactors.runtime.platform import Platform
 from mdactors.views.jobs import JobRow, job_row
 from mdactors.wire import submitted
@@ -47,9 +49,14 @@ class Course:
         return [answer["job"] for answer in self.answers if answer["job"] and answer["state"] not in verdicts.REFUSED]
 
     @property
+    def over(self) -> bool:
+        """Every job of the batch has ended."""
+        return all(row.ended_at is not None for row in self.rows)
+
+    @property
     def code(self) -> int:
         """The exit code: 0 only if everything was accepted and every job completed."""
-        if self.detached:
+        if self.detached and not (self.rows and self.over):
             return INTERRUPTED
         return 0 if verdicts.accepted(self.answers) and all(row.state == "completed" for row in self.rows) else 1
 
@@ -65,46 +72,56 @@ def run_here(context: Context, batches: Sequence[Batch]) -> int:
 
 
 async def _main(context: Context, config: Config, batches: Sequence[Batch], course: Course) -> None:
-    async with context.assemble(config, mode="look" if context.options.dry_run else "work") as platform:
-        if context.options.dry_run:
-            course.answers = await _preview(platform, batches)
-            return
-        since = platform.last_seq
-        course.answers = await _submit(platform, batches)
-        if not context.json:
-            verdicts.show(context.out, course.answers)
-        await _see_through(context, platform, course, since)
-        course.rows = [job_row(platform.jobs[number], platform.matrix) for number in course.numbers]
-        course.active = [number for number in course.numbers if platform.jobs[number].state in ACTIVE]
+    mode: Mode = "look" if context.options.dry_run else "work"
+    # Signals are caught for as long as there is a platform: a second Ctrl-C must not tear up what the first one began.
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with context.assemble(config, mode=mode) as platform:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_detach, signals, course, tasks.cancel_scope)
+                await (_preview if context.options.dry_run else _run)(context, platform, batches, course)
+                tasks.cancel_scope.cancel()
+            jobs = [platform.jobs[number] for number in course.numbers]
+            course.rows = [job_row(job, platform.matrix) for job in jobs]
+            course.active = [job.job for job in jobs if job.state in ACTIVE]
 
 
-async def _preview(platform: Platform, batches: Sequence[Batch]) -> list[dict[str, Any]]:
-    answers = []
+async def _preview(context: Context, platform: Platform, batches: Sequence[Batch], course: Course) -> None:
     for batch in batches:
         found = await platform.preview(batch.entries, base=batch.base, owner=login_name())
-        answers += [{"file": batch.file} | msgspec.to_builtins(submitted(each)) for each in found]
-    return answers
+        course.answers += _answers(batch, found)
 
 
-async def _submit(platform: Platform, batches: Sequence[Batch]) -> list[dict[str, Any]]:
-    answers = []
+async def _run(context: Context, platform: Platform, batches: Sequence[Batch], course: Course) -> None:
+    """Submit all, and wait until all (and what others submit meanwhile) have ended; meanwhile show how they are."""
+    since, before = platform.last_seq, platform.jobs.last_number
+    taken: list[list[Submission]] = []
     for batch in batches:
-        taken = await platform.submit(batch.entries, base=batch.base, owner=login_name())
-        known = await platform.verdicts(taken)
-        answers += [{"file": batch.file} | msgspec.to_builtins(submitted(each)) for each in known]
-    return answers
-
-
-async def _see_through(context: Context, platform: Platform, course: Course, since: int) -> None:
-    """Wait until all have ended, or somebody presses Ctrl-C; meanwhile show how they are."""
-    if not course.numbers:
-        return
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with anyio.CancelScope(shield=True):  # what is durable has to be in the report
+            taken.append(await platform.submit(batch.entries, base=batch.base, owner=login_name()))
+            course.answers += _answers(batch, taken[-1])
+        await anyio.lowlevel.checkpoint_if_cancelled()
+    known = [await platform.verdicts(submissions) for submissions in taken]
+    course.answers = [answer for pair in zip(batches, known, strict=True) for answer in _answers(*pair)]
+    if not context.json:
+        verdicts.show(context.out, course.answers)
+    numbers = course.numbers
+    while numbers:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_detach, signals, course, tasks.cancel_scope)
-            tasks.start_soon(_watch, context, platform, course.numbers, since)
-            await platform.finished(course.numbers)
+            tasks.start_soon(_watch, context, platform, numbers, since)
+            await platform.finished(numbers)
             tasks.cancel_scope.cancel()
+        # Other `submit`s found us running and left their jobs to us: nobody else would start them.
+        if numbers := [job for job in range(before + 1, platform.jobs.last_number + 1) if _goes_on(platform, job)]:
+            context.out.note(f"going on with {amount(len(numbers), 'job')} of other batches; Ctrl-C leaves them")
+            since = platform.last_seq
+
+
+def _goes_on(platform: Platform, job: int) -> bool:
+    return job in platform.jobs and platform.jobs[job].state not in TERMINAL
+
+
+def _answers(batch: Batch, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
+    return [{"file": batch.file} | msgspec.to_builtins(submitted(each)) for each in submissions]
 
 
 async def _detach(signals: Any, course: Course, scope: anyio.CancelScope) -> None:  # noqa: ANN401 - anyio gives it no name
@@ -115,7 +132,7 @@ async def _detach(signals: Any, course: Course, scope: anyio.CancelScope) -> Non
 
 
 async def _watch(context: Context, platform: Platform, numbers: Sequence[int], since: int) -> None:
-    if sys.stdout.isatty() and not context.json:
+    if context.out.animated and not context.json:
         from mdactors.cli.live import watch  # noqa: PLC0415 - rich, only where a person looks
 
         await watch(platform, numbers)
@@ -134,7 +151,7 @@ def _report(context: Context, course: Course) -> None:
         verdicts.show(context.out, course.answers)
     else:
         _summary(context, course)
-    if course.detached:
+    if course.detached and not course.over:
         _how_to_go_on(context, course)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mdactors.cli.client import quote
+from mdactors.cli.context import PROGRAM
 from mdactors.cli.whoami import login_name
 
 TYPE_CHECKING = False  # known to type checkers; the typing module would cost a tenth of a whole verb
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
     from mdactors.cli.context import Context
 
 CONDITIONS = {"device-unhealthy": "unhealthy", "device-recovered": "recovered", "device-lost": "lost"}
+
+
+def out_of_service(device: str, why: str, state: object) -> str:
+    """Return what people have to know of a device that was taken out: that it was, why, and what brings it back."""
+    remedy = f"{PROGRAM} --state {state} inject device-recovered {device}"
+    return f"{device} takes no work: {why}; when it is well again: {remedy}"
 
 
 def configure(parser: ArgumentParser) -> None:

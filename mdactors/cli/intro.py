@@ -25,7 +25,16 @@ def introduce(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     given = words[words.index("--state") + 1] if "--state" in words[:-1] else None
     given = next((word.partition("=")[2] for word in words if word.startswith("--state=")), given)
     state = state_folder(given, environ)
-    if os.path.isdir(state) and os.listdir(state):
+    if _used(state):
         return False
     Output(environ).line(TEXT.format(state=state))
     return True
+
+
+def _used(state: str) -> bool:
+    try:
+        return bool(os.listdir(state))
+    except FileNotFoundError:
+        return False
+    except OSError:  # there is something; `status` says what is wrong with it
+        return True

@@ -66,6 +66,7 @@ def story(out: Output, job: dict[str, Any]) -> None:
     _pairs(out, facts)
     _list(out, "inputs", (f"{each['role']} {each['path']} (sha256 {each['sha256'][:12]})" for each in job["inputs"]))
     _list(out, "can run on", (_candidate(each) for each in job["candidates"]))
+    _list(out, "notes", _notes(job))
     _list(out, "refused", (each["text"] for each in job["refusals"]))
     for attempt in job["attempts"]:
         _attempt(out, attempt)
@@ -77,6 +78,13 @@ def _candidate(candidate: dict[str, Any]) -> str:
     return f"{candidate['capability']}: {candidate['why']}" if candidate["why"] else f"{candidate['capability']}"
 
 
+def _notes(job: dict[str, Any]) -> Iterable[str]:
+    """Yield what the engine that runs the job does otherwise than the input's own engine would."""
+    for examination in job["examinations"]:
+        if examination["engine"] == job["engine"]:
+            yield from examination.get("notes", ())
+
+
 def _attempt(out: Output, attempt: dict[str, Any]) -> None:
     outcome = attempt["outcome"] or ("running" if attempt["started_at"] else "assigned")
     out.line(f"\nattempt {attempt['attempt']} on {attempt['slot']}: {outcome}")
@@ -85,7 +93,7 @@ def _attempt(out: Output, attempt: dict[str, Any]) -> None:
         "started": moment(attempt["started_at"]),
         "ended": moment(attempt["ended_at"]),
         "from step": str(attempt["from_step"] or ""),
-        "stopped": attempt["stop_reason"],
+        "stopped": f"{attempt['stop_reason']}{', by force' if attempt['by_force'] else ''}",
         "exit code": "" if attempt["exit_code"] is None else str(attempt["exit_code"]),
         "process": str(attempt["pid"] or ""),
         "cores": " ".join(map(str, attempt["cpus"])),

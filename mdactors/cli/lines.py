@@ -1,9 +1,12 @@
-"""A batch as plain lines, one for each change of a job's state: for logs and pipes."""
+"""A batch as plain lines, one for each change of a job's state or of a device's health: for logs and pipes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from events.base import Event
+from events.devices import DeviceRecovered, DeviceUnhealthy
+from mdactors.cli.inject import out_of_service
 from mdactors.cli.output import Output
 from mdactors.cli.text import build, rate
 from mdactors.core.lifecycle import STATE_FACTS
@@ -15,15 +18,27 @@ PASSING = ("assigned", "ending")
 
 
 async def tell(out: Output, platform: Platform, numbers: Sequence[int], since: int) -> None:
-    """Write a line whenever the state of one of the jobs changes, until cancelled."""
+    """Write a line whenever the state of one of the jobs changes, or the health of a device, until cancelled."""
     wanted, told = set(numbers), dict.fromkeys(numbers, "queued")
     async for record in platform.events(since=since, follow=True):
+        if news := _of_device(record.event, platform):
+            out.note(news)
         number = getattr(record.event, "job", None)
         if number in wanted and type(record.event) in STATE_FACTS:
             row = job_row(platform.jobs[number], platform.matrix)
             if row.state != told[number] and row.state not in PASSING:
                 told[number] = row.state
                 out.note(sentence(row))
+
+
+def _of_device(event: Event, platform: Platform) -> str:
+    match event:
+        case DeviceUnhealthy(device=device, reason=reason):
+            return out_of_service(device, reason, platform.state)
+        case DeviceRecovered(device=device):
+            return f"{device} takes work again"
+        case _:
+            return ""
 
 
 def sentence(row: JobRow) -> str:

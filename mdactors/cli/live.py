@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from mdactors.cli.inject import out_of_service
 from mdactors.cli.text import amount, build, clock, count, rate
 from mdactors.core.lifecycle import ACTIVE, TERMINAL, Job
 from mdactors.runtime.platform import Platform
@@ -34,7 +35,11 @@ STYLES = {
 HEADS = ("job", "name", "state", "slot", "engine", "step", "progress", "ns/day", "left")
 NUMBERS = ("job", "step", "ns/day", "left")
 
+YIELDING = ("name", "progress")
+"""Columns that give way where the terminal is narrow; the others would say nothing with less."""
+
 BAR_WIDTH = 16
+NAME_WIDTH_MIN = 8
 
 RESERVED_LINES = 6
 """Head, rule, counts and the prompt."""
@@ -50,15 +55,15 @@ async def watch(platform: Platform, numbers: Sequence[int], console: Console | N
 
 
 def picture(platform: Platform, numbers: Sequence[int], room: int) -> RenderableType:
-    """Return the table of as many jobs as there is room for, and the counts of all."""
+    """Return the table of as many jobs as there is room for, the counts of all, and the devices that take no work."""
     jobs = [platform.jobs[number] for number in numbers]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for head in HEADS:
-        # Where the terminal is narrow the bar gives way, not the words.
-        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head != "progress")
+        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head not in YIELDING)
     for job in chosen(jobs, max(room, 3)):
         table.add_row(*_cells(job_row(job, platform.matrix)))
-    return Group(table, Text(counts(jobs), style="dim"))
+    sick = [Text(out_of_service(*each, platform.state), style="red") for each in platform.matrix.unhealthy.items()]
+    return Group(table, Text(counts(jobs), style="dim"), *sick)
 
 
 def chosen(jobs: Sequence[Job], room: int) -> list[Job]:
@@ -81,7 +86,7 @@ def counts(jobs: Sequence[Job]) -> str:
 def _cells(row: JobRow) -> tuple[RenderableType, ...]:
     return (
         str(row.job),
-        row.name,
+        _Name(row.name, no_wrap=True, overflow="ellipsis"),
         Text(row.state, style=STYLES.get(row.state, "")),
         row.slot,
         build(row.engine, row.backend, row.precision) if row.attempt else row.engine,
@@ -104,6 +109,13 @@ def _bar(row: JobRow) -> RenderableType:
     if row.step is None or not row.steps_asked:
         return ""
     return _Bar(row.steps_asked, min(row.step, row.steps_asked))
+
+
+class _Name(Text):
+    """A name, cut where there is less room."""
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(min(NAME_WIDTH_MIN, self.cell_len), self.cell_len)
 
 
 class _Bar(ProgressBar):

@@ -41,9 +41,12 @@ def _pieces(context: Context) -> Iterator[bytes]:
     options = context.options
     try:
         path = f"/v1/jobs/{options.job}/logs"
-        yield from context.client.stream(path, stream=options.stream, follow=options.follow)
+        reader = context.out.descriptor
+        yield from context.client.stream(path, reader=reader, stream=options.stream, follow=options.follow)
     except NoPlatformError:
         yield from _from_files(context, options.stream)
+        if options.follow:
+            context.out.note(f"no platform is running on {context.state}: this is what there is by now")
 
 
 def _from_files(context: Context, stream: Stream) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -44,6 +45,8 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str], assemble: Assemble)
 
     0: all went well; 1: it did not; 2: the command line or a file can't be used; 130: stopped by Ctrl-C.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that this terminal can't show stops nobody
     try:
         return _dispatch(argv, environ, assemble)
     except SystemExit as stop:  # argparse has said why

@@ -40,8 +40,9 @@ class Output:
     """What a verb writes with."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
-        self.coloured = not plain and sys.stdout.isatty()
+        self.animated = sys.stdout.isatty() and environ.get("TERM") != "dumb"
+        """What stands there can be overwritten."""
+        self.coloured = self.animated and not environ.get("NO_COLOR")
 
     def line(self, text: str = "") -> None:
         """Write a line of the result."""
@@ -52,6 +53,14 @@ class Output:
         sys.stdout.flush()
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
+
+    @property
+    def descriptor(self) -> int | None:
+        """Where the result goes; None: to no file of the system's."""
+        try:
+            return sys.stdout.fileno()
+        except (OSError, ValueError):
+            return None
 
     def document(self, value: object) -> None:
         """Write the result as JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from argparse import ArgumentParser
@@ -44,21 +45,24 @@ def overrides(options: Any) -> dict[str, Any]:  # noqa: ANN401 - what argparse m
 
 async def _serve(context: Context, config: Config) -> int:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with context.assemble(config) as platform:
-            await platform.probed()
-            await platform.answers.wait()
-            _announce(context, platform)
-            async for number in signals:
-                context.out.note(f"{signal.Signals(number).name}: stopping")
-                break
+        async with context.assemble(config, warm=True) as platform:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_announce, context, platform)
+                async for number in signals:
+                    context.out.note(f"{signal.Signals(number).name}: stopping")
+                    break
+                tasks.cancel_scope.cancel()
             left = len(platform.jobs.active)
     if left:
         context.out.note(f"{amount(left, 'job')} under way: engines go on, the next `serve` adopts them")
     return 0
 
 
-def _announce(context: Context, platform: Platform) -> None:
-    """Say that it answers: a line for people, or for the script that waits for it."""
+async def _announce(context: Context, platform: Platform) -> None:
+    """Say when it answers: a line for people, or for the script that waits for it."""
+    await platform.probed()
+    await platform.answers.wait()
+    gc.freeze()  # modules and what was replayed are never garbage: a full collection of them stops the loop for 50 ms
     slots = len(platform.matrix.slots)
     if context.json:
         facts = {"version": platform.version, "node": platform.node, "state": str(platform.state), "slots": slots}

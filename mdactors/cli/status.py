@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mdactors.cli import jobtable
+from mdactors.cli.inject import out_of_service
 from mdactors.cli.text import amount, duration
 from mdactors.errors import NoPlatformError
 
@@ -93,6 +94,9 @@ def _glance(context: Context, shown: dict[str, Any]) -> None:
             for slot in shown["slots"]
         ]
         out.table(("slot", "state", "job", "name", "why"), rows, right="job")
+        sick = {slot["device"]: slot["reason"] for slot in shown["slots"] if slot["state"] == "unhealthy"}
+        for device, why in sick.items():
+            out.line(out.paint(out_of_service(device, why, shown["state_folder"]), "red"))
     for title, rows in (("active", shown["active"]), ("latest", shown["latest"])):
         if rows:
             out.line(f"\n{title}:")

@@ -113,10 +113,8 @@ def records(state: str, since: int = 0) -> Iterator[Record]:
         NoPlatformError: there is no journal.
         JournalError: it can't be read.
     """
-    for row in rows(state, since):
-        with _reading(state):
-            record = record_of(row)
-        yield record
+    with _reading(state) as path:
+        yield from map(record_of, stored(path, since))
 
 
 def rows(state: str, since: int = 0) -> Iterator[Row]:
@@ -132,5 +130,5 @@ def _reading(state: str) -> Iterator[Path]:
         raise NoPlatformError(f"no platform is running on {state}, and there is no event log of an earlier one")
     try:
         yield path
-    except FAULTS as error:
+    except (*FAULTS, OSError) as error:
         raise JournalError(f"{path} can't be read: {error}") from error

@@ -52,7 +52,8 @@ def following(context: Context) -> Iterator[bytes]:
     """Yield the lines that a running platform sends; what was lost by reading too slowly is asked for again."""
     options, last = context.options, context.options.since
     query: dict[str, Any] = {"type_": options.type, "job": options.job, "progress": options.progress}
-    for line in context.client.records(since=last, follow=options.follow, **query):
+    reader = context.out.descriptor
+    for line in context.client.records(reader=reader, since=last, follow=options.follow, **query):
         if not line.startswith(GAP):
             yield line
             continue

@@ -54,6 +54,7 @@ def _choice(answer: Answer) -> tuple[str, str]:
 def _refusal(out: Output, answer: Answer) -> None:
     number = "" if answer["job"] is None else f" (job {answer['job']})"
     word = out.paint(answer["state"], "red")
-    out.line(f"{word}: {answer['name']}{number}, entry {answer['index'] + 1} of {answer['file']}")
+    name = f"{answer['name']}{number}, " if answer["name"] else ""
+    out.line(f"{word}: {name}entry {answer['index'] + 1} of {answer['file']}")
     for refusal in answer["refusals"]:
         out.line(f"  - {refusal['text']}")

@@ -21,8 +21,8 @@ class HealthCore:
         self.suspicion: dict[str, list[int]] = {}
         """Device -> the jobs whose failures in a row point at it."""
         self._ran_on: dict[tuple[int, int], str] = {}
-        self._pending: dict[str, tuple[int, DeviceReported]] = {}
-        """Device -> the newest report that its state does not show yet."""
+        self._reports: dict[str, tuple[int, DeviceReported]] = {}
+        """Device -> its newest report, until a change of its health follows from that one or from something newer."""
         self._last_seq: dict[str, int] = {}
 
     def apply(self, record: Record) -> None:
@@ -37,22 +37,21 @@ class HealthCore:
             case AttemptEnded() as ended:
                 self._weigh(ended, record.seq)
             case DeviceReported() as report:
-                self._note(report, record.seq)
+                self._reports[report.device] = (record.seq, report)
             case DeviceUnhealthy(device=device):
                 self.unhealthy.add(device)
-                self._pending.pop(device, None)
+                self._answer(device, record.cause)
             case DeviceRecovered(device=device):
                 self.unhealthy.discard(device)
                 self.suspicion.pop(device, None)
-                self._pending.pop(device, None)
+                self._answer(device, record.cause)
             case _:
                 pass
 
-    def _note(self, report: DeviceReported, seq: int) -> None:
-        if (report.condition == "recovered") == (report.device in self.unhealthy):
-            self._pending[report.device] = (seq, report)
-        else:
-            self._pending.pop(report.device, None)  # it is as reported already
+    def _answer(self, device: str, cause: int) -> None:
+        """A report that was recorded between a decision and its record is newer than its cause, and still stands."""
+        if device in self._reports and self._reports[device][0] <= cause:
+            del self._reports[device]
 
     def _weigh(self, ended: AttemptEnded, seq: int) -> None:
         device = self._ran_on.pop((ended.job, ended.attempt), None)
@@ -66,12 +65,16 @@ class HealthCore:
 
     def decide(self, now: float) -> list[Effect]:
         """Return the changes of health that follow."""
-        effects: list[Effect] = [Publish(_change(report), seq) for seq, report in self._pending.values()]
+        changes = {
+            device: Publish(_change(report), seq)
+            for device, (seq, report) in self._reports.items()
+            if (report.condition == "recovered") == (device in self.unhealthy)
+        }
         for device, jobs in self.suspicion.items():
-            if len(jobs) >= self.policy.suspicions and device not in self.unhealthy and device not in self._pending:
+            if len(jobs) >= self.policy.suspicions and device not in self.unhealthy and device not in changes:
                 reason = f"{len(jobs)} attempts in a row failed by its fault"
-                effects.append(Publish(DeviceUnhealthy(device=device, reason=reason), self._last_seq[device]))
-        return effects
+                changes[device] = Publish(DeviceUnhealthy(device=device, reason=reason), self._last_seq[device])
+        return list(changes.values())
 
 
 def _change(report: DeviceReported) -> Event:

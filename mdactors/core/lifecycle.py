@@ -82,6 +82,10 @@ TERMINAL = frozenset({S.REJECTED, S.COMPLETED, S.FAILED, S.CANCELLED})
 ACTIVE = frozenset({S.ASSIGNED, S.RUNNING, S.STOPPING, S.ENDING})
 
 
+KILLED = -9
+"""Exit code of what SIGKILL ended."""
+
+
 class Attempt(msgspec.Struct, kw_only=True):
     """One row of a job's history."""
 
@@ -107,6 +111,11 @@ class Attempt(msgspec.Struct, kw_only=True):
     progress: AttemptProgressed | None = None
     archived: bool = False
     """Its figures are in the ledger."""
+
+    @property
+    def by_force(self) -> bool:
+        """It was asked to stop, did not, and was killed: what it did after its last checkpoint is lost."""
+        return bool(self.stop_reason) and self.exit is not None and self.exit.code == KILLED
 
 
 class Job(msgspec.Struct, kw_only=True):

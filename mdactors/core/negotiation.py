@@ -59,7 +59,10 @@ def objections(spec: AnyJobSpec, examination: Examination | None, row: Capabilit
     reasons += _limits(examination, row)
     reasons += _threads(spec, row, matrix)
     if trouble := matrix.trouble(row):
-        reasons.append(Refusal(subject=row.id, clause="health", found=trouble))
+        remedy = (
+            f"`inject device-recovered {row.device}` when it is well again" if row.device in matrix.unhealthy else ""
+        )
+        reasons.append(Refusal(subject=row.id, clause="health", found=trouble, remedy=remedy))
     return reasons
 
 
@@ -91,7 +94,8 @@ def _device(spec: MDJobSpec, row: Capability, matrix: Matrix) -> list[Refusal]:
     wanted = spec.device
     if wanted is None or wanted == "any" or device is None:
         return []
-    if wanted in (device.index, device.id, device.uuid) or str(wanted) == str(device.index):
+    names = {device.id, device.uuid, "" if device.index is None else str(device.index)} - {""}
+    if str(wanted) in names:
         return []
     there = ", ".join(
         f"{other.id} is device {other.index}" if other.index is not None else f"{other.id} is asked for by its name"
@@ -116,11 +120,11 @@ def _limits(examination: Examination | None, row: Capability) -> list[Refusal]:
 
 
 def _threads(spec: MDJobSpec, row: Capability, matrix: Matrix) -> list[Refusal]:
-    most = max((slot.threads for slot in matrix.slots.values() if slot.device == row.device), default=0)
+    most = min((slot.threads for slot in matrix.slots.values() if slot.device == row.device), default=0)
     if spec.ntomp is None or spec.ntomp <= most:
         return []
     remedy = "ask for fewer, or configure larger slots"
-    return [_no(row, "threads", f"{spec.ntomp} threads", f"the largest slot of {row.device} has {most} cores", remedy)]
+    return [_no(row, "threads", f"{spec.ntomp} threads", f"the smallest slot of {row.device} has {most} cores", remedy)]
 
 
 def _rank(spec: MDJobSpec, row: Capability) -> tuple[int, int, tuple[int, ...], str]:

@@ -52,7 +52,9 @@ def consequence(
     if ended.outcome == "stopped" and (stop_asked or (ended.figures.steps_done or 0) > from_step):
         return JobRequeued(job=job, attempt=attempt, reason="stopped before its last step; goes on from there")
     diagnosis = ended.diagnosis or _undiagnosed(ended)
-    if diagnosis.retry == "no" or failures > retries:
+    if (
+        diagnosis.retry == "no" or failures > retries or ended.outcome == "stopped"
+    ):  # no step made: it would go on for ever
         return JobFailed(job=job, attempt=attempt, diagnosis=diagnosis)
     if diagnosis.retry == "other":
         if not set(elsewhere) - {device}:

@@ -25,6 +25,7 @@ from events.jobs import (
 )
 from events.outcome import Candidate
 from events.platform import PlatformStarted, Policy
+from events.results import PerformanceRecorded
 from mdactors.core.capabilities import Matrix
 from mdactors.core.effects import Effect, Publish
 from mdactors.core.queue import Queue, static_key
@@ -82,7 +83,8 @@ class SchedulerCore:
         self._platform(record)
         entry = self.entries.get(getattr(event, "job", 0))
         if entry is not None:
-            entry.last_seq = record.seq
+            if not isinstance(event, PerformanceRecorded):  # nothing follows from figures
+                entry.last_seq = record.seq
             self._fold(event, entry)
 
     def _submitted(self, event: JobSubmitted, record: Record) -> None:
@@ -97,11 +99,12 @@ class SchedulerCore:
     def _platform(self, record: Record) -> None:
         if isinstance(record.event, PlatformStarted):
             self.policy = record.event.policy
-        if self.matrix.apply(record):
+            self._rearrange()
+        elif self.matrix.apply(record):
             self._rearrange()
 
     def _rearrange(self) -> None:
-        """The hardware changed: waiting jobs may have other places now, running ones may have to leave theirs."""
+        """Policy or hardware changed: waiting jobs may have other places now, running ones may have to leave theirs."""
         for job, entry in self.entries.items():
             if job in self.queue:
                 self._enqueue(entry)
@@ -122,14 +125,19 @@ class SchedulerCore:
     # ------------------------------------------------------------ deciding
 
     def decide(self, now: float) -> list[Effect]:
-        """Return what follows from ended attempts, cancellations and failed devices, then fill the free slots."""
+        """Return what follows from ended attempts, cancellations and failed devices, then fill the free slots.
+
+        Not before a job that comes back has taken its old place in line: else its slot would go to one behind it.
+        """
         effects: list[Effect] = []
+        comes_back = False
         for job in self._due:
             entry = self.entries.get(job)
             if entry is not None and (event := self._follow(entry)) is not None:
                 effects.append(Publish(event, entry.last_seq))
+                comes_back |= isinstance(event, JobRequeued)
         self._due.clear()
-        if self.assigns:
+        if self.assigns and not comes_back:
             effects += self._fill()
         return effects
 
@@ -198,6 +206,7 @@ class SchedulerCore:
                 self._wait(entry)
             case JobCancelRequested():
                 entry.cancel = True
+                self.queue.drop(entry.job)  # before the same decision gives it a slot
                 self._due[entry.job] = None
             case JobAssigned():
                 self._assigned(event, entry)

@@ -19,12 +19,13 @@ log = structlog.get_logger("mdactors.engines")
 def find_engines(points: Iterable[EntryPoint] | None = None) -> tuple[Engine, ...]:
     """Return an instance of every installed engine, our own first.
 
-    Ours need no installation: a checkout runs as it stands. One that can't be loaded is told in the log and left out.
+    Ours need no installation: a checkout runs as it stands. Who comes first keeps its name; one that can't be loaded is
+    told in the log and left out.
     """
     engines: dict[str, Engine] = {engine.name: engine for engine in (GromacsEngine(), OpenMMEngine())}
     for point in entry_points(group=GROUP) if points is None else points:
         if point.name not in engines and (engine := _load(point)) is not None:
-            engines[engine.name] = engine
+            engines.setdefault(engine.name, engine)
     return tuple(engines.values())
 
 

@@ -13,11 +13,16 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from events.base import Event, Record
 from mdactors.core.effects import Publish
+from mdactors.errors import JournalError
 from mdactors.ports import Clock, Journal
 
 Batch = list[Record]
 Fold = Callable[[Record], None]
 Chore = Callable[[], Awaitable[None]]
+Publisher = tuple[int, asyncio.Future[int]]
+"""How many events of the group there were with this publisher's own, and what resolves when they are durable."""
+
+OVER = "the event log takes no more: the platform is stopping"
 
 
 class Inbox:
@@ -47,7 +52,7 @@ class Inbox:
 
     def close(self) -> None:
         """Listen no longer."""
-        self._bus.inboxes.discard(self)
+        self._bus.inboxes.pop(self, None)
 
 
 class Bus:
@@ -65,16 +70,18 @@ class Bus:
         self._clock = clock
         self._folds = tuple(folds)
         self.last = last
-        self.inboxes: set[Inbox] = set()
+        self.inboxes: dict[Inbox, None] = {}
+        """In the order of their subscription, in which they are woken: a simulation has to replay."""
         self._events: list[tuple[Event, int, int]] = []
-        self._publishers: list[tuple[int, asyncio.Future[int]]] = []
+        self._publishers: list[Publisher] = []
         self._chores: list[Chore] = []
+        self._over = False
         self._wake = asyncio.Event()
 
     def subscribe(self, name: str, *, ephemeral: bool = False) -> Inbox:
         """Return an inbox that sees every record after `last`; with `ephemeral`, those without a place too."""
         inbox = Inbox(self, name, ephemeral=ephemeral)
-        self.inboxes.add(inbox)
+        self.inboxes[inbox] = None
         return inbox
 
     def publish(self, *events: Event, cause: int = 0) -> asyncio.Future[int]:
@@ -94,8 +101,11 @@ class Bus:
 
     def announce(self, event: Event) -> None:
         """Show an ephemeral event to those who listen for such; it has no place and is not stored."""
-        record = Record(0, self._clock.time(), 0, event)
-        self._deliver([record], ephemeral=True)
+        batch = [Record(0, self._clock.time(), 0, event)]
+        self._fold(batch)
+        for inbox in self.inboxes:
+            if inbox.ephemeral:
+                inbox.put(batch)
 
     def between(self, chore: Chore) -> None:
         """Have something done with the journal between two groups, when all of the one before is folded."""
@@ -103,48 +113,58 @@ class Bus:
         self._wake.set()
 
     async def run(self) -> None:
-        """Commit what waits, group after group, until cancelled."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._publishers or self._chores:
-                while self._chores:
-                    await self._chores.pop(0)()
-                if self._publishers:
+        """Commit what waits, group after group, until cancelled; who waits then, or publishes later, is refused."""
+        publishers: list[Publisher] = []
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._publishers or self._chores:
+                    while self._chores:
+                        await self._chores.pop(0)()
                     events, self._events = self._events, []
                     publishers, self._publishers = self._publishers, []
-                    await self._commit(events, publishers)
+                    if publishers:
+                        await self._commit(events, publishers)
+        finally:
+            self._over = True
+            _refuse([*publishers, *self._publishers], JournalError(OVER))
 
     def _durable(self) -> asyncio.Future[int]:
         """Return what resolves when everything that waits now is durable."""
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if self._over:
+            _refuse([(0, done)], JournalError(OVER))
+            return done
         if not self._publishers:
             self._wake.set()
         self._publishers.append((len(self._events), done))
         return done
 
-    async def _commit(
-        self, events: list[tuple[Event, int, int]], publishers: list[tuple[int, asyncio.Future[int]]]
-    ) -> None:
+    async def _commit(self, events: list[tuple[Event, int, int]], publishers: list[Publisher]) -> None:
         now, before = self._clock.time(), self.last
         batch = [Record(seq, now, cause, event, seen) for seq, (event, cause, seen) in enumerate(events, before + 1)]
         try:
             await self._journal.append(batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the publishers must hear it
-            for _, done in publishers:
-                if not done.done():
-                    done.set_exception(error)
+            _refuse(publishers, error)
             return
         self.last += len(batch)
-        self._deliver(batch, ephemeral=False)
+        self._fold(batch)
+        # Who publishes wakes before who listens, and finds everything done: an acknowledgement waits for no actor.
         for end, done in publishers:
             if not done.done():  # a publisher that was cancelled meanwhile has published all the same
                 done.set_result(before + end)
+        for inbox in self.inboxes:
+            inbox.put(batch)
 
-    def _deliver(self, batch: Batch, *, ephemeral: bool) -> None:
+    def _fold(self, batch: Batch) -> None:
         for fold in self._folds:
             for record in batch:
                 fold(record)
-        for inbox in self.inboxes:
-            if inbox.ephemeral or not ephemeral:
-                inbox.put(batch)
+
+
+def _refuse(publishers: Iterable[Publisher], error: Exception) -> None:
+    for _, done in publishers:
+        if not done.done():
+            done.set_exception(error)

@@ -92,6 +92,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
+        self._clock_resolution = (
+            1e-6  # after half a year, asyncio's nanosecond is less than a float of seconds can hold
+        )
 
     def time(self) -> float:
         """Return simulated seconds since the loop began."""

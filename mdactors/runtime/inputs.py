@@ -7,8 +7,9 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from events.spec import InputFile
 from mdactors.errors import InputError
@@ -21,46 +22,44 @@ class InputStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        for part in root.glob(".part-*"):  # of a copy that a crash cut short
+            shutil.rmtree(part, ignore_errors=True)
         self._known: dict[tuple[str, int, int, int], tuple[str, int, Path]] = {}
-        """Path, inode, size and time of change -> what was kept: a batch that names one file a thousand times reads it once."""
+        """Path, inode, size and time of change -> what was kept: a batch that names one file a thousand times reads it once.
+
+        The inode's time, not the content's: `cp -p` and `rsync -t` set the latter as they like.
+        """
+
+    def check(self, path: Path) -> None:
+        """See whether a file could be kept, so that nothing is kept for a job that lacks another one.
+
+        Raises:
+            InputError: it could not; see `keep`.
+        """
+        with _clear_words(path):
+            _readable(path).close()
 
     def keep(self, path: Path) -> tuple[str, int, Path]:
         """Copy a file into the store, durable; return sha256, size in bytes and the kept copy's path.
 
         Raises:
-            InputError: it is not there, is no file, is empty, or can't be read.
+            InputError: it is not there, is no file, or can't be read, or its name can't be written down.
         """
-        try:
+        with _clear_words(path):
             stat = path.stat()
-            key = (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            key = (str(path), stat.st_ino, stat.st_size, stat.st_ctime_ns)
             if key not in self._known or not self._known[key][2].exists():
                 self._known[key] = self._copy(path)
             return self._known[key]
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{str(path)!r}: is no path: {error}") from error
 
     def _copy(self, path: Path) -> tuple[str, int, Path]:
-        if not path.is_file():
-            raise InputError(f"{path}: is not a file")
         self.root.mkdir(parents=True, exist_ok=True)
-        digest = hashlib.sha256()
-        with (
-            path.open("rb") as source,
-            tempfile.NamedTemporaryFile(dir=self.root, prefix=".part-", delete=False) as target,
-        ):
-            part = Path(target.name)
-            while chunk := source.read(CHUNK):
-                digest.update(chunk)
-                target.write(chunk)
-            target.flush()
-            os.fsync(target.fileno())
-            size = target.tell()
-        kept = self.root / digest.hexdigest()
-        part.chmod(0o444)
-        part.rename(kept)
-        return digest.hexdigest(), size, kept
+        with _readable(path) as source, tempfile.TemporaryDirectory(prefix=".part-", dir=self.root) as folder:
+            part = Path(folder, "part")
+            sha256, size = _copied(source, part)
+            kept = part.rename(self.root / sha256)
+        _sync(self.root)
+        return sha256, size, kept
 
     def place(self, inputs: Iterable[InputFile], folder: Path) -> None:
         """Make the inputs appear under `folder/inputs/`: hard links to the read-only copies, else copies."""
@@ -69,6 +68,49 @@ class InputStore:
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 link_or_copy(self.root / item.sha256, target)
+
+
+@contextlib.contextmanager
+def _clear_words(path: Path) -> Iterator[None]:
+    """Let what goes wrong with a file be told in words that can be written down."""
+    try:
+        str(path).encode()
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise InputError(f"{str(path)!a}: its name is not UTF-8; rename it") from error
+    except ValueError as error:
+        raise InputError(f"{str(path)!r}: is no path: {error}") from error
+
+
+def _readable(path: Path) -> BinaryIO:
+    path.stat()  # its error says more than `is_file`, which is False for whatever goes wrong
+    if not path.is_file():
+        raise InputError(f"{path}: is not a file")
+    return path.open("rb")
+
+
+def _copied(source: BinaryIO, part: Path) -> tuple[str, int]:
+    """Copy into a read-only file that is on the disk on return; return its sha256 and size."""
+    digest = hashlib.sha256()
+    with part.open("xb") as target:
+        while chunk := source.read(CHUNK):
+            digest.update(chunk)
+            target.write(chunk)
+        target.flush()
+        os.fchmod(target.fileno(), 0o444)
+        os.fsync(target.fileno())
+        return digest.hexdigest(), target.tell()
+
+
+def _sync(folder: Path) -> None:
+    """See that the names in a folder are on the disk as well."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -63,6 +64,8 @@ class Platform:
         self.node = node
         self.state = state
         self.started_at = started_at
+        self.opened = time.monotonic()
+        """The same on the clock that never jumps."""
         self.answers = anyio.Event()
         """Set as soon as the API answers."""
         self.closed = ""
@@ -76,6 +79,8 @@ class Platform:
         self._backlog = backlog
         self._render_metrics = render_metrics
         self._numbering = anyio.Lock()
+        self._numbered = 0
+        """The greatest number given away, maybe to a job on its way into the journal whose submitter did not wait."""
 
     @property
     def last_seq(self) -> int:
@@ -83,14 +88,11 @@ class Platform:
         return self._bus.last
 
     def fold(self, record: Record) -> None:
-        """Note what closes the intake, and what opens it again: a new life."""
-        match record.event:
-            case IntakeClosed(actor=actor, at_seq=seq, error=error):
-                self.closed = f"{actor} failed at record {seq}: {error}"
-            case PlatformStarted():
-                self.closed = ""
-            case _:
-                pass
+        """Note a record that closes the intake, or a new life that opens it again."""
+        if isinstance(record.event, PlatformStarted):
+            self.closed = ""
+        elif isinstance(record.event, IntakeClosed):
+            self.closed = f"{record.event.actor} failed at record {record.event.at_seq}: {record.event.error}"
 
     # ------------------------------------------------------------ jobs
 
@@ -105,12 +107,13 @@ class Platform:
             BacklogFullError: too many jobs wait.
             JournalError: they could not be made durable.
         """
-        self._check_intake(len(items))
         async with self._numbering:
-            first = max(self.jobs.last_number, self.taken) + 1
+            self._check_intake(len(items))
+            first = max(self._numbered, self.jobs.last_number, self.taken) + 1
             admitted = await self._admit(items, base, owner, first)
             events = [each.submitted for each in admitted if each.submitted is not None]
             if events:
+                self._numbered = events[-1].job
                 await self._bus.publish(*events)
         return [_submission(index, each) for index, each in enumerate(admitted)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Awaitable
 
 import structlog
@@ -22,6 +23,7 @@ RESTARTS = 5
 """Restarts within `WINDOW` that are one too many."""
 WINDOW = 60.0
 """Seconds."""
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 BACKOFF = 0.1
 """Seconds before the first restart; doubled each time, to at most 10."""
 
@@ -53,17 +55,17 @@ class Supervisor:
                 now = self._clock.monotonic()
                 tries = [*(moment for moment in tries if now - moment < WINDOW), now]
                 faults = [moment for moment in faults if now - moment < WINDOW]
-                if not isinstance(_root(error), JournalError):
+                if not blameless(error):
                     faults.append(now)
                 if not await self._report(actor, error, len(faults)):
                     return
                 core, inbox = await self._rebuild(actor, len(tries))
 
     async def _report(self, actor: Actor, error: Exception, count: int) -> bool:
-        """Tell everybody; return whether the actor gets another try: always, where the journal is what failed."""
+        """Tell everybody; return whether the actor gets another try: always, where the disk is what failed."""
         text = _text(error)
         log.error("actor raised", actor=actor.name, error=text, at_seq=actor.seen, restarts=count, exc_info=error)
-        if isinstance(_root(error), JournalError):
+        if blameless(error):
             return True
         if count > RESTARTS:
             closed = IntakeClosed(actor=actor.name, error=text, at_seq=actor.seen)
@@ -110,6 +112,14 @@ async def _told(publishing: Awaitable[int]) -> bool:
         log.warning("a restart could not be recorded", error=str(error))
         return False
     return True
+
+
+def blameless(error: BaseException) -> bool:
+    """Return whether a full disk is behind it: nobody's fault, whether the journal meets it or who writes beside it."""
+    root = _root(error)
+    if isinstance(root, JournalError):
+        return True
+    return any(isinstance(each, OSError) and each.errno in FULL for each in (root, root.__cause__))
 
 
 def _root(error: BaseException) -> BaseException:

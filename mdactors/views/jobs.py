@@ -11,7 +11,7 @@ import msgspec
 from events.outcome import Candidate, Diagnosis, Examination, Figures, Refusal
 from events.spec import AnyJobSpec, InputFile, kind_of
 from mdactors.core.capabilities import Matrix
-from mdactors.core.lifecycle import Attempt, Job, Jobs, JobState
+from mdactors.core.lifecycle import TERMINAL, Attempt, Job, Jobs, JobState
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +76,8 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     added: tuple[str, ...]
     cpus: tuple[int, ...]
     stop_reason: str
+    by_force: bool
+    """It did not stop when asked, and was killed."""
     outcome: str | None
     exit_code: int | None
     figures: Figures
@@ -158,19 +160,47 @@ def name_of(row: Job) -> str:
     return spec.name or (PurePosixPath(inputs[0].path).name if inputs else kind_of(spec))
 
 
-def reason(row: Job) -> str:
+def reason(row: Job, matrix: Matrix) -> str:
     """Return why a job is not running, in a sentence; empty where nothing is to be said."""
     if row.refusals:
         more = f" (and {len(row.refusals) - 1} more)" if len(row.refusals) > 1 else ""
         return row.refusals[0].text() + more
     if row.diagnosis:
         return row.diagnosis.summary
-    attempt = row.attempt
-    if attempt is None or row.state in {JobState.COMPLETED, JobState.RUNNING, JobState.ASSIGNED}:
+    if row.state is JobState.COMPLETED:
+        return ""
+    if row.cancel_requested and row.state not in {*TERMINAL, JobState.STOPPING, JobState.ENDING}:
+        return "it is being cancelled"
+    if row.state in {JobState.RUNNING, JobState.ASSIGNED}:
+        return ""
+    return "; ".join(filter(None, (_interruption(row.attempt), _obstacle(row, matrix))))
+
+
+def _interruption(attempt: Attempt | None) -> str:
+    """Return why the newest attempt did not get to the end."""
+    if attempt is None:
         return ""
     if attempt.stop_reason:
-        return f"attempt {attempt.number} stopped: {attempt.stop_reason}"
+        how = "was killed, since it did not stop" if attempt.by_force else "stopped"
+        return f"attempt {attempt.number} {how}: {attempt.stop_reason}"
     return f"attempt {attempt.number}: {attempt.diagnosis.summary}" if attempt.diagnosis else ""
+
+
+def _obstacle(row: Job, matrix: Matrix) -> str:
+    """Return why a waiting job can't have any of its places now; empty: it only has to wait for its turn."""
+    if row.state is not JobState.QUEUED:
+        return ""
+    troubles = [_trouble(choice, row, matrix) for choice in row.candidates]
+    return f"waits: {troubles[0]}" if troubles and all(troubles) else ""
+
+
+def _trouble(choice: Candidate, row: Job, matrix: Matrix) -> str:
+    capability = matrix.capabilities.get(choice.capability)
+    if capability is None:
+        return f"{choice.capability} is gone"
+    if choice.device in row.avoid:
+        return f"it failed on device {choice.device}, and there is no other"
+    return matrix.trouble(capability)
 
 
 def refusal_row(refusal: Refusal) -> RefusalRow:
@@ -198,7 +228,7 @@ def _fields(row: Job, matrix: Matrix) -> dict[str, Any]:
         "priority_class": spec.priority_class,
         "submitted_at": row.submitted_at,
         "ended_at": row.ended_at,
-        "reason": reason(row),
+        "reason": reason(row, matrix),
     }
     return fields | (_waiting(row) if attempt is None else _on(row, attempt, matrix))
 
@@ -263,6 +293,7 @@ def _attempt(attempt: Attempt) -> AttemptRow:
         added=attempt.added,
         cpus=attempt.cpus,
         stop_reason=attempt.stop_reason,
+        by_force=attempt.by_force,
         outcome=attempt.outcome,
         exit_code=attempt.exit.code if attempt.exit else None,
         figures=attempt.figures,

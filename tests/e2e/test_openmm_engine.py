@@ -21,6 +21,7 @@ from openmm import app
 from events.hardware import Device, Slot
 from events.outcome import ExitRecord
 from events.spec import AmberJob, AnyJobSpec, GromacsTopJob, InputFile, OpenMMJob, Settings
+from mdactors.engines.gromacs.engine import GromacsEngine
 from mdactors.engines.openmm.energies import read_energies
 from mdactors.engines.openmm.engine import OpenMMEngine
 from mdactors.engines.openmm.job import NUMERICS, STOPPED
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = ROOT.parent / "shared" / "systems"
+ARGON = ROOT / "examples" / "argon"
 SAMPLES = ROOT / "tests" / "data" / "openmm"
 DEADLINE_SECONDS = 60.0
 SINGLE_POINT = {"water216": -9261.20, "ala2": -24555.8}
@@ -127,7 +129,10 @@ def gromacs_job(folder: Path, system: str, settings: str, *, nsteps: int | None 
 
 def edited(name: str, **changes: str) -> str:
     """Return a real mdp with some options changed."""
-    text = real(name).read_text()
+    return edit(real(name).read_text(), **changes)
+
+
+def edit(text: str, **changes: str) -> str:
     for option, value in changes.items():
         text, count = re.subn(rf"(?m)^{option.replace('_', '-')}\s*=.*$", f"{option} = {value}", text)
         assert count == 1, option
@@ -137,13 +142,18 @@ def edited(name: str, **changes: str) -> str:
 # ---------------------------------------------------------------- the same physics as GROMACS
 
 
-def gromacs_terms(tpr: Path, folder: Path) -> dict[str, float]:
-    """Return the energies of a single-point run input, by the best GROMACS that there is."""
+def best_gromacs() -> str:
     gmx = shutil.which("gmx_d") or shutil.which("gmx")
     if gmx is None:
         pytest.skip("no GROMACS here")
-    folder.mkdir()
-    subprocess.run([gmx, "-quiet", "mdrun", "-nt", "1", "-s", tpr], cwd=folder, check=True, capture_output=True)
+    return gmx
+
+
+def gromacs_terms(tpr: Path, folder: Path) -> dict[str, float]:
+    """Return the energies of a run input's start, by the best GROMACS that there is."""
+    folder.mkdir(exist_ok=True)
+    command = [best_gromacs(), "-quiet", "mdrun", "-nt", "1", "-nsteps", "0", "-s", str(tpr)]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
     block = (folder / "md.log").read_text().rpartition("Energies (kJ/mol)\n")[2].partition("\n\n")[0].splitlines()
     terms: dict[str, float] = {}
     for names, values in zip(block[::2], block[1::2], strict=False):
@@ -166,6 +176,36 @@ def test_the_energy_of_one_configuration_is_gromacs_s(tmp_path: Path, system: st
         for name, parts in (("bond", ["Bond"]), ("angle", ["Angle"]), ("dihedral", ["Proper Dih.", "Per. Imp. Dih."])):
             if name in ours:
                 assert ours[name] == pytest.approx(sum(theirs[part] for part in parts), rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize("backend", ["CPU", "Reference"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"vdw_modifier": "potential-switch\nrvdw-switch = 0.7"},
+        {"vdw_modifier": "none\nvdwtype = switch\nrvdw-switch = 0.7"},
+    ],
+)
+def test_the_energy_of_a_cut_off_without_charges_is_gromacs_s(
+    tmp_path: Path, changes: dict[str, str], backend: str
+) -> None:
+    settings = edit((ARGON / "nvt.mdp").read_text(), **changes)
+    spec = GromacsTopJob(gro="conf.gro", top="topol.top", mdp="run.mdp", nsteps=0)
+    job = Job(tmp_path / "job", spec, {"gro": ARGON / "conf.gro", "top": ARGON / "topol.top", "mdp": settings}, backend)
+    ours, theirs = job.engine.examine(spec, job.paths), GromacsEngine().examine(spec, job.paths)
+    assert (ours.refusals, ours.notes, ours.system) == ((), (), "500 atoms, cut-off, h-bonds")
+    assert theirs.system == ours.system  # their speeds may be compared
+    assert job.run().outcome == "completed"
+
+    inputs = [
+        word for flag, role in (("-f", "mdp"), ("-c", "gro"), ("-p", "top")) for word in (flag, str(job.paths[role]))
+    ]
+    command = [best_gromacs(), "-quiet", "grompp", *inputs, "-o", "start.tpr"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    potential = gromacs_terms(tmp_path / "start.tpr", tmp_path)["Potential"]
+    # md.log has six digits, which are good to 2e-6; a sum in single precision to 1e-6
+    assert read_energies(job.folder).terms["potential"][0] == pytest.approx(potential, rel=4e-6)
 
 
 def test_the_bath_holds_its_temperature(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from mdactors.engines.gromacs.folder import Terminal, read_log, read_terminal, s
 from mdactors.engines.gromacs.log import Log, Tail
 from mdactors.engines.gromacs.progress import terminal_step
 from mdactors.engines.gromacs.signatures import by_code, matches
-from mdactors.engines.gromacs.situation import survey
+from mdactors.engines.gromacs.situation import situation_by
 from mdactors.ports import Evidence, Situation, Verdict
 
 STOP_SIGNALS = frozenset({-2, -9, -15})
@@ -67,7 +67,8 @@ class Traces(msgspec.Struct, frozen=True):
 
 def judge(folder: Path, evidence: Evidence) -> Verdict:
     """Return how an attempt ended and what it measured. Reads files; changes none."""
-    traces = Traces(read_log(folder), read_terminal(folder, evidence.attempt), survey(folder, evidence.spec))
+    log = read_log(folder)
+    traces = Traces(log, read_terminal(folder, evidence.attempt), situation_by(log, folder, evidence.spec))
     code = evidence.exit.code if evidence.exit else None
     outcome = decide(traces, code, stop_asked=evidence.stop_asked)
     causes = _causes(traces, code) if outcome == "failed" else []

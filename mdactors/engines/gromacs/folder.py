@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 import re
 from pathlib import Path
 
@@ -24,6 +26,8 @@ OUTPUTS = (
     "state_step*.cpt", "dhdl.xvg", "pullx.xvg", "pullf.xvg", "step*.pdb", "*.part[0-9][0-9][0-9][0-9].*", "#*#",
 )  # fmt: skip
 """Patterns of everything that mdrun writes under default names, its dumps and its backups included."""
+
+IS_OUTPUT = re.compile("|".join(map(fnmatch.translate, OUTPUTS)))
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +77,11 @@ def read_terminal(folder: Path, attempt: int) -> Terminal:
 
 def present_outputs(folder: Path) -> tuple[str, ...]:
     """Return the names of all outputs that lie in the folder."""
-    return tuple(sorted({path.name for pattern in OUTPUTS for path in folder.glob(pattern) if path.is_file()}))
+    try:
+        with os.scandir(folder) as entries:
+            return tuple(sorted(entry.name for entry in entries if IS_OUTPUT.match(entry.name) and entry.is_file()))
+    except FileNotFoundError:
+        return ()
 
 
 def steps_asked(spec: AnyJobSpec, log: Log) -> int | None:

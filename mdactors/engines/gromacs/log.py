@@ -7,6 +7,8 @@ Rules of this file:
 - An appended log holds several parts. Figures and signals count only after the last `Started` or `Restarting`.
 - Values are found by their words, never by line or column; units are zipped with the row that follows them, since
   their order and number changed with versions and environment variables.
+- A pattern for the start of a line begins with the line feed before it, and texts get one in front: `^` is tried at every
+  character and costs ten times as much, which is most of what judging a short run costs.
 - `Finished mdrun` says neither that the last step was reached nor that nothing went wrong.
 """
 
@@ -22,7 +24,7 @@ from mdactors.engines.gromacs.versions import parse_version
 INTEGRATORS_IN_TIME = frozenset({"md", "md-vv", "md-vv-avek", "sd", "sd1", "sd2", "bd"})
 """All others (steep, cg, l-bfgs, nm, tpi) have no time step that means anything, and write no checkpoint."""
 
-STARTED = re.compile(r"^Started (.+) on (?:rank|node) \d+", re.MULTILINE)
+STARTED = re.compile(r"\nStarted (.+) on (?:rank|node) \d+")
 RESTARTED = "Restarting from checkpoint"
 
 
@@ -128,12 +130,13 @@ def parse_log(head: str, tail: str) -> Log:
 
 def parse_head(text: str) -> Head:
     """Read what stands before the first step."""
+    text = f"\n{text}"
     started = STARTED.search(text)
     text = text[: started.start()] if started else text
     build = parse_version(text)
     labels = build.labels if build else {}
     steps, override, first = (_integer(pattern, text) for pattern in (STEPS_INPUT, STEPS_OVERRIDE, FIRST_STEP))
-    uses_gpu = re.search(GPU_USED, text, re.MULTILINE) is not None
+    uses_gpu = re.search(GPU_USED, text) is not None
     return Head(
         version=build.raw if build else _first(OLD_VERSION, text),
         precision=labels.get("Precision", "double" if "(double precision)" in text else ""),
@@ -155,23 +158,23 @@ def parse_head(text: str) -> Head:
 
 
 OLD_VERSION = r"(?::-\)|Program \S+,)\s+VERSION (\S+)"
-COMMAND = r"^Command line:\n\s*(.+)$"
-INTEGRATOR = r"^\s+integrator\s+= (\S+)"
-TIMESTEP = r"^\s+(?:dt|delta[_-]t)\s+= (\S+)"
-STEPS_INPUT = r"^\s+nsteps\s+= (-?\d+)"
-STEPS_OVERRIDE = r"^Overriding nsteps with value passed on the command line: (-?\d+) steps"
-FIRST_STEP = r"^\s+init[_-]step\s+= (\d+)"
-RANKS = r"^Using (\d+) MPI (?:thread|process)"
-THREADS = r"^Using (\d+) OpenMP thread"
-CPU_NAME = r"^\s+Brand:\s+(.+)$"
-GPU_NAME = r"^\s+#\d+: (?:name: )?(?:, )?(?:NVIDIA )?(.+?),"
-GPU_USED = r"^(?:On host \S+ )?\d+ GPUs? (?:auto-|user-)?selected for this run|^Mapping of GPU IDs"
-VIRTUAL_SITES = r"^There are: (\d+) VSites"
+COMMAND = r"\nCommand line:\n\s*(.+)$"
+INTEGRATOR = r"\n\s+integrator\s+= (\S+)"
+TIMESTEP = r"\n\s+(?:dt|delta[_-]t)\s+= (\S+)"
+STEPS_INPUT = r"\n\s+nsteps\s+= (-?\d+)"
+STEPS_OVERRIDE = r"\nOverriding nsteps with value passed on the command line: (-?\d+) steps"
+FIRST_STEP = r"\n\s+init[_-]step\s+= (\d+)"
+RANKS = r"\nUsing (\d+) MPI (?:thread|process)"
+THREADS = r"\nUsing (\d+) OpenMP thread"
+CPU_NAME = r"\n\s+Brand:\s+(.+)$"
+GPU_NAME = r"\n\s+#\d+: (?:name: )?(?:, )?(?:NVIDIA )?(.+?),"
+GPU_USED = r"\n(?:(?:On host \S+ )?\d+ GPUs? (?:auto-|user-)?selected for this run|Mapping of GPU IDs)"
+VIRTUAL_SITES = r"\nThere are: (\d+) VSites"
 
 
 def _atoms(text: str) -> int | None:
     """Add up what counts as an atom: virtual sites are printed apart but are atoms in every file."""
-    real = _integer(r"^There are: (\d+) Atoms", text)
+    real = _integer(r"\nThere are: (\d+) Atoms", text)
     return None if real is None else real + (_integer(VIRTUAL_SITES, text) or 0)
 
 
@@ -180,13 +183,13 @@ def _atoms(text: str) -> int | None:
 
 def parse_tail(text: str) -> Tail:
     """Read how the last part of a run went from the end of its log."""
-    part = last_part(text)
+    part = last_part(f"\n{text}")
     core, wall, percent = _times(part)
     ranks, threads = _ranks(part)
     return Tail(
         last_step=last_step(text),
-        finished=re.search(r"^Finished mdrun on", part, re.MULTILINE) is not None,
-        signal=_last(r"^Received the (second INT/TERM|\w+) signal", part),
+        finished="\nFinished mdrun on" in part,
+        signal=_last(r"\nReceived the (second INT/TERM|\w+) signal", part),
         time_exceeded="Run time exceeded" in part,
         converged=re.search(r"^\S.* converged to ", part, re.MULTILINE) is not None,
         fatal=fatal_error(part),
@@ -210,9 +213,9 @@ def parse_tail(text: str) -> Tail:
 
 
 MEGAFLOPS = r"M E G A - F L O P S(?:.*\n)+?^ Total\s+([\d.]+)\s+100\.0"
-STEP_ROW = r"^\s+Step\s+Time.*\n\s+(\d+)\s"
-CHECKPOINT_ROW = r"^Writing checkpoint, step (\d+)"
-EXCHANGE_ROW = r"^Replica exchange at step (\d+)"
+STEP_ROW = r"\n\s+Step\s+Time.*\n\s+(\d+)\s"
+CHECKPOINT_ROW = r"\nWriting checkpoint, step (\d+)"
+EXCHANGE_ROW = r"\nReplica exchange at step (\d+)"
 
 
 def last_part(text: str) -> str:
@@ -223,7 +226,7 @@ def last_part(text: str) -> str:
 
 def last_step(text: str) -> int | None:
     """Return the greatest step of which the text speaks."""
-    rows = (re.findall(row, text, re.MULTILINE) for row in (STEP_ROW, CHECKPOINT_ROW, EXCHANGE_ROW))
+    rows = (re.findall(row, f"\n{text}") for row in (STEP_ROW, CHECKPOINT_ROW, EXCHANGE_ROW))
     return max((int(step) for found in rows for step in found), default=None)
 
 
@@ -300,7 +303,7 @@ def _ranks(text: str) -> tuple[int | None, int | None]:
 
 def _force_calls(text: str) -> int | None:
     """Return the call count of the `Force` row: the last whole number before the first time in it."""
-    rows = re.findall(r"^ Force {3,}((?:\d+ +)+)\d+\.\d+ ", text, re.MULTILINE)
+    rows = re.findall(r"\n Force {3,}((?:\d+ +)+)\d+\.\d+ ", text)
     return int(rows[-1].split()[-1]) if rows else None
 
 

@@ -27,6 +27,10 @@ GRACE_SECONDS = 60.0
 PREPARATION_SECONDS = 300.0
 """grompp of a million atoms on a busy machine."""
 
+OUTPUTS = ("-o", "out.tpr", "-po", "mdout.mdp")
+TOLERATED = ("You are using Ewald electrostatics in a system with net charge.",)
+"""A net charge is neutralised by a uniform background, in OpenMM as in GROMACS: the user's system, and the user's choice."""
+
 STEPOUT_MIN, STEPOUT_DEFAULT, STEPOUT_MAX = 100, 1000, 10_000
 PROGRESS_LINES = 200
 """Lines of progress over a whole run, within the limits above."""
@@ -101,13 +105,29 @@ def _product(request: PlanRequest, what: str) -> str:
 
 
 def _grompp(request: PlanRequest) -> Preparation:
-    """Make a run input from coordinates, topology and settings. Warnings stay errors: no `-maxwarn`."""
+    """Make a run input from coordinates, topology and settings. Warnings stay errors unless the user takes them on.
+
+    One that the system itself brings with it, and that no engine else even mentions, is told and does not stand in the way.
+    """
+    allowed = request.spec.maxwarn if isinstance(request.spec, GromacsTopJob) else 0
     files = (("-f", "mdp"), ("-c", "gro"), ("-p", "top"))
     named = (word for option, role in files for word in (option, input_path(request, role)))
     return Preparation(
-        argv=(request.capability.binary, "-quiet", "grompp", *named, "-o", "out.tpr", "-po", "mdout.mdp"),
+        argv=(
+            request.capability.binary,
+            "-quiet",
+            "grompp",
+            *named,
+            "-maxwarn",
+            str(allowed + len(TOLERATED)),
+            *OUTPUTS,
+        ),
         makes="out.tpr",
         product=_product(request, "grompp"),
+        what="gmx grompp",
+        remedy="mend the input; where the warnings are harmless for this system, say how many with `maxwarn`",
+        tolerates=TOLERATED,
+        warnings_max=allowed,
         timeout=PREPARATION_SECONDS,
     )
 
@@ -119,6 +139,7 @@ def _convert(request: PlanRequest, source: str, steps: int) -> Preparation:
         argv=(request.capability.binary, *words),
         makes="out.tpr",
         product=_product(request, f"nsteps{steps}"),
+        what="gmx convert-tpr",
         timeout=PREPARATION_SECONDS,
     )
 

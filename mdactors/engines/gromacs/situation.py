@@ -26,7 +26,11 @@ from mdactors.ports import Situation
 
 def survey(folder: Path, spec: AnyJobSpec) -> Situation:
     """Read what the next attempt has to do: nothing, go on from a checkpoint, or start from step 0."""
-    log = read_log(folder)
+    return situation_by(read_log(folder), folder, spec)
+
+
+def situation_by(log: Log, folder: Path, spec: AnyJobSpec) -> Situation:
+    """Do the same for one who has read the log already."""
     asked = steps_asked(spec, log)
     whole, remarks = _whole_checkpoints(folder)
     for name, checkpoint in whole.items():

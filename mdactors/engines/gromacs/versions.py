@@ -134,6 +134,8 @@ def parse_version(text: str) -> Build | None:
     """
     labels: dict[str, str] = {}
     for line in text.splitlines():
+        if not labels and VERSION_LABEL not in line.lower():
+            continue
         pairs = _pairs(line)
         if not labels and not any(label.lower() == VERSION_LABEL for label, _ in pairs):
             continue

@@ -57,6 +57,7 @@ def _gromacs_top(spec: GromacsTopJob, files: Mapping[str, Path]) -> Examination:
     top = scan(_text(files["top"]), _finder(files))
     atoms = top.atoms()
     _check_topology(findings, spec, top)
+    _check_charges(findings, spec, run, top)
     counted = _check_coordinates(findings, spec, _text(files["gro"]), atoms, 2 * run.settings.cutoff_nm)
     _check_length(findings, spec, run)
     known = counted if atoms is None else atoms
@@ -64,7 +65,7 @@ def _gromacs_top(spec: GromacsTopJob, files: Mapping[str, Path]) -> Examination:
         engine=ENGINE,
         refusals=(*run.refusals, *findings.refusals),
         atoms=known,
-        system=f"{known} atoms, PME, {run.settings.constraints}",
+        system=f"{known} atoms, {run.settings.electrostatics}, {run.settings.constraints}",
         notes=(*run.notes, *element_notes(top)),
     )
 
@@ -88,6 +89,23 @@ def _check_topology(findings: _Findings, spec: GromacsTopJob, top: Scanned) -> N
         findings.refuse(name, found, "put it beside the topology, or write the topology out in full (grompp -pp)")
     if not top.atoms():
         findings.refuse(name, "it holds no atoms")
+
+
+def _check_charges(findings: _Findings, spec: GromacsTopJob, run: Parsed, top: Scanned) -> None:
+    """GROMACS's plain cut-off is no reaction field, whatever epsilon-rf says; OpenMM's is one (dielectric 78.3)."""
+    charged = top.charged()
+    if run.settings.electrostatics == "PME" or not charged:
+        return
+    found = f"{Path(spec.top).name} has charges ({charged}), and OpenMM cuts them off with a reaction field, GROMACS without"
+    findings.refusals.append(
+        Refusal(
+            subject=Path(spec.mdp).name,
+            clause="mdp",
+            wanted="coulombtype = cut-off",
+            found=found,
+            remedy=f"use coulombtype = PME, or {REMEDY}",
+        )
+    )
 
 
 def _check_coordinates(findings: _Findings, spec: GromacsTopJob, text: str, atoms: int | None, least_nm: float) -> int:

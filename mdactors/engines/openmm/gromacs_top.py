@@ -30,6 +30,7 @@ from mdactors.engines.openmm.mdp import RunSettings, ewald_alpha, fourier_size
 from mdactors.engines.openmm.topology import Scanned, scan
 from mdactors.errors import InputError
 
+METHODS: dict[str, Foreign] = {"PME": app.PME, "cut-off": app.CutoffPeriodic}
 CONSTRAINTS: dict[str, Foreign] = {"none": None, "h-bonds": app.HBonds, "all-bonds": app.AllBonds}
 
 
@@ -43,10 +44,12 @@ def build_gromacs(top: Path, box: Array, run: RunSettings) -> tuple[Foreign, For
     scanned = scan(top.read_text(errors="replace"), _finder(top.parent))
     if scanned.problems or scanned.missing:
         raise InputError("; ".join([*scanned.problems, *(f"{name} is not there" for name in scanned.missing)]))
+    if run.electrostatics == "cut-off" and scanned.charged():
+        raise InputError(f"coulombtype = cut-off with charges ({scanned.charged()})")
     reader = _read(top, box)
     _name_hydrogens(reader.topology, scanned.names())
     system = reader.createSystem(
-        nonbondedMethod=app.PME,
+        nonbondedMethod=METHODS[run.electrostatics],
         nonbondedCutoff=run.cutoff_nm * unit.nanometer,
         constraints=CONSTRAINTS[run.constraints],
         rigidWater=False,
@@ -86,13 +89,9 @@ def _name_hydrogens(topology: Foreign, names: list[str]) -> None:
 
 
 def _finish(system: Foreign, scanned: Scanned, box: Array, run: RunSettings) -> None:
-    alpha = ewald_alpha(run.cutoff_nm, run.ewald_rtol)
-    edges = np.linalg.norm(box, axis=1)
-    grid = [
-        n or fourier_size(float(edge), run.fourier_spacing_nm) for n, edge in zip(run.fourier_grid, edges, strict=True)
-    ]
     nonbonded = next(force for force in system.getForces() if isinstance(force, openmm.NonbondedForce))
-    nonbonded.setPMEParameters(alpha, *grid)
+    if run.electrostatics == "PME":
+        _set_mesh(nonbonded, box, run)
     _keep_listed_pairs(nonbonded, set(_listed_pairs(scanned)))
     _fold_one_sigma(system, nonbonded)
     for force in system.getForces():
@@ -100,6 +99,14 @@ def _finish(system: Foreign, scanned: Scanned, box: Array, run: RunSettings) -> 
             force.setUseLongRangeCorrection(run.dispersion_correction)
     if run.com_interval:
         system.addForce(openmm.CMMotionRemover(run.com_interval))
+
+
+def _set_mesh(nonbonded: Foreign, box: Array, run: RunSettings) -> None:
+    edges = np.linalg.norm(box, axis=1)
+    grid = [
+        n or fourier_size(float(edge), run.fourier_spacing_nm) for n, edge in zip(run.fourier_grid, edges, strict=True)
+    ]
+    nonbonded.setPMEParameters(ewald_alpha(run.cutoff_nm, run.ewald_rtol), *grid)
 
 
 def _fold_one_sigma(system: Foreign, nonbonded: Foreign) -> None:

@@ -36,6 +36,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """-1: endless."""
     start_ps: float = 0.0
     """Time of step 0: `tinit` plus `init-step` steps."""
+    electrostatics: Literal["PME", "cut-off"] = "PME"
+    """`cut-off` only means something without charges, which the topology tells."""
     cutoff_nm: float = 1.0
     switch_nm: float | None = None
     """Where the Lennard-Jones potential begins to be switched off; None: a plain cut-off."""
@@ -266,24 +268,41 @@ def _com_interval(reader: _Reader) -> int:
 
 
 def _interactions(reader: _Reader, base: RunSettings) -> RunSettings:
-    reader.word("coulombtype", ("PME",), "the adapter computes electrostatics by PME only")
+    found = "the adapter knows PME, and cut-off where nothing has a charge"
+    electrostatics = cast('Literal["PME", "cut-off"]', reader.word("coulombtype", ("PME", "cut-off"), found))
     cutoff = _positive(reader, "rvdw")
     if abs(_positive(reader, "rcoulomb") - cutoff) > 1e-6:
         reader.refuse(
             "rcoulomb", f"rvdw is {cutoff:g}, and OpenMM has one cut-off for both", "make both equal, or " + REMEDY
         )
-    correction = reader.word("DispCorr", ("no", "EnerPres", "Ener"))
+    return msgspec.structs.replace(
+        _mesh(reader, base) if electrostatics == "PME" else base,
+        electrostatics=electrostatics,
+        cutoff_nm=cutoff,
+        switch_nm=_switch(reader, cutoff),
+        dispersion_correction=_dispersion_correction(reader),
+        constraints=_constraints(reader),
+    )
+
+
+def _dispersion_correction(reader: _Reader) -> bool:
+    if reader.word("DispCorr", ("no", "EnerPres", "Ener")) == "no":
+        return False
+    reader.notes.append(
+        "DispCorr: forces are the same; OpenMM's correction has the repulsion's tail too, a constant that GROMACS adds with AllEner only"
+    )
+    return True
+
+
+def _mesh(reader: _Reader, base: RunSettings) -> RunSettings:
+    """Without PME these options mean nothing, whatever they say."""
     _mesh_order(reader)
     _coulomb_modifier(reader)
     return msgspec.structs.replace(
         base,
-        cutoff_nm=cutoff,
-        switch_nm=_switch(reader, cutoff),
-        dispersion_correction=correction != "no",
         ewald_rtol=_positive(reader, "ewald-rtol"),
         fourier_spacing_nm=reader.number("fourierspacing"),
         fourier_grid=_grid(reader),
-        constraints=_constraints(reader),
     )
 
 

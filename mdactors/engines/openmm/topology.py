@@ -67,6 +67,9 @@ class AtomType(msgspec.Struct, frozen=True):
     number: int | None
     """Atomic number; None where the column is left out."""
     mass: float
+    charge: float
+    misread: str = ""
+    """The word that OpenMM's reader takes for the particle type; empty: it reads the row rightly."""
 
 
 class Atom(msgspec.Struct, frozen=True):
@@ -75,6 +78,8 @@ class Atom(msgspec.Struct, frozen=True):
     type: str
     name: str
     residue: str
+    charge: float | None
+    """None, as for the mass: that of the type."""
     mass: float | None
 
 
@@ -108,6 +113,20 @@ class Scanned(msgspec.Struct):
     def atoms(self) -> int:
         """Return the number of atoms."""
         return sum(count * len(self.molecules[name].atoms) for name, count in self.counts if name in self.molecules)
+
+    def used(self) -> list[Molecule]:
+        """Return the molecules that the system has."""
+        return [self.molecules[name] for name, count in self.counts if count and name in self.molecules]
+
+    def charged(self) -> str:
+        """Return the first atom with a charge, in words (`OW of SOL1: -0.82`); empty: the system has no charges."""
+        for molecule in self.used():
+            for atom in molecule.atoms:
+                kind = self.types.get(atom.type)
+                charge = kind.charge if atom.charge is None and kind else atom.charge
+                if charge:
+                    return f"{atom.name} of {atom.residue}: {charge:g}"
+        return ""
 
     def names(self) -> list[str]:
         """Return the name of every atom, in order, as the topology writes it."""
@@ -232,7 +251,9 @@ def _defaults(found: Scanned, _: _Place, words: list[str]) -> None:
 
 
 def _type(found: Scanned, _: _Place, words: list[str]) -> None:
-    found.types[words[0]] = _atom_type(words)
+    number, mass, charge = _atom_type(words)
+    misread = words[3] if len(words[3]) == 1 and not words[3].isalpha() else ""
+    found.types[words[0]] = AtomType(number, mass, charge, misread)
 
 
 def _molecule(found: Scanned, place: _Place, words: list[str]) -> None:
@@ -243,8 +264,8 @@ def _atom(found: Scanned, place: _Place, words: list[str]) -> None:
     if place.molecule is None:
         found.complain("[ atoms ] stands before [ moleculetype ]")
         return
-    mass = float(words[7]) if len(words) > 7 else None
-    place.molecule.atoms.append(Atom(words[1], words[4], words[3] + words[2], mass))
+    charge, mass = (float(words[column]) if len(words) > column else None for column in (6, 7))
+    place.molecule.atoms.append(Atom(words[1], words[4], words[3] + words[2], charge, mass))
 
 
 def _bond(_: Scanned, place: _Place, words: list[str]) -> None:
@@ -301,15 +322,13 @@ ROWS: dict[str, Row] = {
 """What a row of each section adds; rows of other sections that OpenMM reads are only checked for their function type."""
 
 
-def _atom_type(words: list[str]) -> AtomType:
+def _atom_type(words: list[str]) -> tuple[int | None, float, float]:
     """Columns 2 (bonded type) and 3 (at.num) may both be left out: the particle type, one letter, tells."""
-    if len(words[3]) == 1:
-        return AtomType(None, float(words[1]))
+    if len(words[3]) == 1 and words[3].isalpha():
+        return None, float(words[1]), float(words[2])
     if len(words[4]) == 1 and words[4].isalpha():
-        if words[1][0].isalpha():
-            return AtomType(None, float(words[2]))
-        return AtomType(int(words[1]), float(words[2]))
-    return AtomType(int(words[2]), float(words[3]))
+        return None if words[1][0].isalpha() else int(words[1]), float(words[2]), float(words[3])
+    return int(words[2]), float(words[3]), float(words[4])
 
 
 # ---------------------------------------------------------------- checks over the whole
@@ -319,12 +338,17 @@ def _check_whole(found: Scanned) -> None:
     for name, _ in found.counts:
         if name not in found.molecules:
             found.complain(f"[ molecules ] names {name}, which is not defined")
-    used = [found.molecules[name] for name, count in found.counts if count and name in found.molecules]
+    used = found.used()
     for molecule in used:
         _check_exclusions(found, molecule)
     kinds = {atom.type for molecule in used for atom in molecule.atoms}
     for unknown in sorted(kinds - set(found.types)):
         found.complain(f"atom type {unknown} is not defined")
+    for name, kind in found.types.items():
+        if kind.misread and name in kinds:
+            found.complain(
+                f"[ atomtypes ] {name}: OpenMM's reader takes {kind.misread} for the particle type; {kind.misread}.0 is read rightly"
+            )
     if any(a in kinds and b in kinds for a, b in found.nbfix):
         found.complain(
             "[ nonbond_params ] is in use: OpenMM's reader then makes 1-4 pairs from dihedrals, not from [ pairs ]"

@@ -10,6 +10,7 @@ import msgspec
 from events.base import Event, Record
 from events.codec import STORED_AS, decode, encode
 from mdactors.core.lifecycle import Job, JobState
+from mdactors.errors import JournalError
 from mdactors.ports import Snapshot
 
 Row = tuple[int, float, int, str, int, bytes, int]
@@ -24,10 +25,18 @@ class MemoryJournal:
         self._closed: dict[int, bytes] = {}
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Keep the records."""
-        self.rows.extend(
+        """Keep the records, all or none.
+
+        Raises:
+            JournalError: a number is taken; nothing was kept.
+        """
+        rows: list[Row] = [
             (row.seq, row.time, row.cause, *STORED_AS[type(row.event)], encode(row.event), row.seen) for row in records
-        )
+        ]
+        taken = await self.last()
+        if any(row[0] <= taken for row in rows):
+            raise JournalError(f"record {taken} is there already")
+        self.rows += rows
 
     async def read(self, since: int = 0, kind: type[Event] | None = None) -> AsyncIterator[Record]:
         """Yield the records after `since`, in order; only facts of one kind where one is named."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.resources
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -77,7 +78,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, check_same_thread=False)
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?{how}", uri=True, check_same_thread=False)
     try:
         check_format(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
         connection.execute("SELECT 1 FROM events LIMIT 1").fetchone()

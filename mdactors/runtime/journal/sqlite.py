@@ -16,7 +16,18 @@ from mdactors.core.lifecycle import Job
 from mdactors.errors import JournalError
 from mdactors.ports import Snapshot
 from mdactors.runtime.journal import snapshots
-from mdactors.runtime.journal.sql import FAULTS, INSERT, PICK, SELECT, SELECT_KIND, Row, check_format, record_of, schema
+from mdactors.runtime.journal.sql import (
+    APPLICATION_ID,
+    FAULTS,
+    INSERT,
+    PICK,
+    SELECT,
+    SELECT_KIND,
+    Row,
+    check_format,
+    record_of,
+    schema,
+)
 
 
 class SqliteJournal:
@@ -36,6 +47,9 @@ class SqliteJournal:
             JournalError: it can't be opened, or is no event log.
         """
         try:
+            sqlite3.connect(
+                path
+            ).close()  # where it can't be opened, aiosqlite would leave a thread that complains later
             connection = await aiosqlite.connect(path)
         except sqlite3.Error as error:
             raise JournalError(f"{path} can't be opened: {error}") from error
@@ -150,6 +164,10 @@ async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
     async with connection.execute("PRAGMA user_version") as cursor:
         row = await cursor.fetchone()
     found = int(row[0]) if row else 0
+    async with connection.execute("PRAGMA application_id") as cursor:
+        row = await cursor.fetchone()
+    if found and row != (APPLICATION_ID,):
+        raise JournalError(f"{path} is no event log: another program's database")
     check_format(path, found)
     if found == 0:
         await connection.executescript(schema())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import stat
 import time
 from pathlib import Path
 
@@ -12,36 +11,12 @@ import anyio.lowlevel
 import pytest
 
 from mdactors.api.app import create_app
-from mdactors.api.server import SOCKET_NAME, STOP_SECONDS, serve, tcp_socket, unix_socket
+from mdactors.api.server import STOP_SECONDS, serve
 from mdactors.api.serving import served
-from mdactors.cli import client as cli_client
+from mdactors.api.sockets import SOCKET_NAME, tcp_socket, unix_socket
 from mdactors.cli.client import Client
-from mdactors.errors import ConfigError, NoPlatformError
+from mdactors.errors import NoPlatformError
 from tests.mdactors.api.world import World, in_thread, listening
-
-
-def test_client_and_server_agree_on_the_name() -> None:
-    assert SOCKET_NAME == cli_client.SOCKET_NAME
-
-
-def test_the_socket_is_its_owners_alone_and_goes_when_it_is_left(tmp_path: Path) -> None:
-    path = tmp_path / SOCKET_NAME
-    with unix_socket(tmp_path):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert not path.exists()
-
-
-def test_a_stale_socket_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:
-    path = tmp_path / SOCKET_NAME
-    left = socket.socket(socket.AF_UNIX)
-    left.bind(str(path))
-    left.close()
-    with unix_socket(tmp_path):
-        pass
-    path.write_text("precious")
-    with pytest.raises(OSError, match="in use"), unix_socket(tmp_path):
-        pass
-    assert path.read_text() == "precious"
 
 
 async def test_a_long_state_path_works_on_both_sides(tmp_path: Path) -> None:
@@ -97,18 +72,3 @@ async def test_tcp_serves_the_same(world: World) -> None:
             await stream.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert (await stream.receive()).startswith(b"HTTP/1.1 200")
         tasks.cancel_scope.cancel()
-
-
-@pytest.mark.parametrize(
-    "listen", ["8080", ":8080", "host:", "host:http", "no.such.host.invalid:80", "127.0.0.1:99999"]
-)
-def test_an_address_that_is_none_is_refused(listen: str) -> None:
-    with pytest.raises(ConfigError, match="listen"):
-        tcp_socket(listen)
-
-
-def test_an_address_in_use_is_refused() -> None:
-    with tcp_socket("127.0.0.1:0") as first:
-        first.listen()
-        with pytest.raises(ConfigError, match="can't be bound"):
-            tcp_socket(f"127.0.0.1:{first.getsockname()[1]}")

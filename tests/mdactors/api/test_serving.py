@@ -21,6 +21,7 @@ def test_jobs_are_found_by_number(world: World) -> None:
         serving.job(99)
 
 
-def test_uptime_only_grows(world: World) -> None:
+def test_uptime_only_grows_and_counts_from_the_platforms_start(world: World) -> None:
+    world.opened -= 100.0
     serving = Serving(world)
-    assert 0 <= serving.uptime_seconds <= serving.uptime_seconds
+    assert 100.0 <= serving.uptime_seconds <= serving.uptime_seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,7 +32,8 @@ from events.platform import PlatformStarted
 from events.results import PairReconciled, ReconcileFailed, TermComparison
 from events.spec import InputFile, TprJob
 from mdactors.api.app import create_app
-from mdactors.api.server import serve, unix_socket
+from mdactors.api.server import serve
+from mdactors.api.sockets import unix_socket
 from mdactors.cli.client import Client
 from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import TERMINAL, Jobs
@@ -100,6 +102,7 @@ class World(Platform):
         self.matrix = Matrix()
         self.version, self.node, self.state = "0.1.0", "node", state
         self.started_at, self.closed = EPOCH, ""
+        self.opened = time.monotonic()
         self.answers = anyio.Event()
         self.answers.set()
         self._last = 0

@@ -39,3 +39,10 @@ def test_where_none_is_running_engines_are_adopted_and_stopped(mdctl: Mdctl, sto
 def test_nothing_is_started_for_a_job_that_does_not_exist(mdctl: Mdctl, stopped: World) -> None:
     code, _, err = mdctl("cancel", "99")
     assert (code, err.splitlines()[0]) == (1, "error: there is no job 99")
+
+
+def test_more_jobs_than_a_request_may_name(mdctl: Mdctl, running: World) -> None:
+    numbers = [str(running.queue()) for _ in range(1200)]
+    code, out, _ = mdctl("cancel", *numbers, "--json")
+    assert (code, [str(row["job"]) for row in json.loads(out)]) == (0, numbers)
+    assert {row["state"] for row in json.loads(out)} == {"cancelled"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,7 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdactors.cli import client as subject
-from mdactors.cli.client import BrokenAnswerError, Client, RequestFailedError, body, lines, query_text, quote, read_head
+from mdactors.cli.client import (
+    BrokenAnswerError,
+    Client,
+    ReaderGoneError,
+    RequestFailedError,
+    body,
+    lines,
+    query_text,
+    quote,
+    read_head,
+)
 from mdactors.errors import NoPlatformError
 from tests.mdactors.api.world import World
 
@@ -139,3 +151,13 @@ def test_a_platform_that_dies_while_it_answers(tmp_path: Path, answering: list[b
     answering.append(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{")
     with pytest.raises(BrokenAnswerError, match="ended too early"):
         Client(str(tmp_path)).get("/health")
+
+
+def test_waiting_ends_where_nobody_reads_what_would_come(running: World) -> None:
+    reading, writing = os.pipe()
+    records = Client(str(running.state)).records(since=running.last_seq - 1, follow=True, reader=writing)
+    assert json.loads(next(records))["seq"] == running.last_seq
+    os.close(reading)
+    with pytest.raises(ReaderGoneError):
+        next(records)
+    os.close(writing)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from mdactors.ports import Submission
+from mdactors.runtime.platform import Platform
 from tests.mdactors.api.world import World
 from tests.mdactors.cli.conftest import Mdctl, assembling
 
@@ -110,3 +113,56 @@ def test_ctrl_c_detaches_and_says_how_to_go_on(mdctl: Mdctl, state: Path, job_fi
     assert "detached: 1 job under way, whose engines go on; 1 waiting" in err
     assert f"--state {state} serve" in err
     assert f"--state {state} cancel 1" in err
+
+
+class Undecided(World):
+    """Somebody presses Ctrl-C before it is known what can run."""
+
+    async def verdicts(self, submissions: Sequence[Submission]) -> list[Submission]:
+        os.kill(os.getpid(), signal.SIGINT)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+def test_ctrl_c_before_the_verdicts_tells_what_was_submitted(mdctl: Mdctl, state: Path, job_file: Any) -> None:
+    code, out, err = mdctl("submit", job_file(GOOD, GOOD), assemble=assembling(Undecided(state)))
+    assert code == 130
+    assert "2 submitted" in out
+    assert "detached: 0 jobs under way, whose engines go on; 2 waiting" in err
+    out = mdctl("submit", job_file(GOOD), "--json", assemble=assembling(Undecided(state))).out
+    assert [answer["job"] for answer in json.loads(out)["submissions"]] == [1]
+
+
+def test_ctrl_c_pressed_again_while_it_stops_changes_nothing(mdctl: Mdctl, state: Path, job_file: Any) -> None:
+    world = Interrupted(state)
+
+    @asynccontextmanager
+    async def stopping(config: Any, **_: Any) -> AsyncIterator[Platform]:
+        yield world
+        os.kill(os.getpid(), signal.SIGINT)
+        await anyio.wait_all_tasks_blocked()
+
+    code, out, err = mdctl("submit", job_file(GOOD), assemble=stopping)
+    assert (code, "1 running" in out) == (130, True)
+    assert "detached: 1 job under way" in err
+
+
+class Shared(Working):
+    """Another `submit` finds it running and leaves a job to it."""
+
+    async def finished(self, jobs: Sequence[int]) -> None:
+        if jobs == [1]:
+            self.queue(name="another's")
+        await super().finished(jobs)
+
+
+def test_jobs_that_others_handed_over_are_seen_through(mdctl: Mdctl, state: Path, job_file: Any) -> None:
+    world = Shared(state)
+    code, out, err = mdctl("submit", job_file(GOOD), assemble=assembling(world))
+    assert code == 0
+    assert "1 job in 0 s: 1 completed" in out
+    assert err.splitlines()[2:] == [
+        "going on with 1 job of other batches; Ctrl-C leaves them",
+        "job 2 another's: running on cpu:0/0 (gromacs/CPU/mixed)",
+        "job 2 another's: completed, 123.4 ns/day",
+    ]

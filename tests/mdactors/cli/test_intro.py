@@ -20,3 +20,10 @@ def test_a_state_folder_with_something_in_it_is_no_place_for_an_introduction(mdc
     code, out, err = mdctl()
     assert (code, out) == (1, "")
     assert "can't be read" in err
+
+
+def test_what_is_no_folder_is_no_place_for_an_introduction(mdctl: Mdctl, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, out, err = mdctl("--state", str(tmp_path / "file"))
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error: no platform is running on {tmp_path}/file")

@@ -38,6 +38,15 @@ def test_a_refused_job_names_every_reason(crowd: World, capsys: pytest.CaptureFi
     assert "the job asks for double precision; built in mixed precision" in capsys.readouterr().out
 
 
+def test_notes_are_those_of_the_engine_that_ran(crowd: World, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = msgspec.to_builtins(job_detail(crowd.jobs[1], crowd.matrix))
+    notes = ({"engine": shown["engine"], "notes": ["a finer mesh"]}, {"engine": "another", "notes": ["a coarser one"]})
+    jobtable.story(Output({}), {**shown, "examinations": notes})
+    out = capsys.readouterr().out
+    assert "  notes:\n    a finer mesh\n" in out
+    assert "a coarser one" not in out
+
+
 def test_figures_have_units(crowd: World, capsys: pytest.CaptureFixture[str]) -> None:
     jobtable.story(Output({}), msgspec.to_builtins(job_detail(crowd.jobs[1], crowd.matrix)))
     assert "123.4 ns/day, 7 s wall time" in capsys.readouterr().out

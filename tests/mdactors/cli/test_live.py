@@ -10,6 +10,7 @@ import anyio.lowlevel
 import pytest
 from rich.console import Console
 
+from events.devices import DeviceUnhealthy
 from mdactors.cli import live
 from mdactors.cli.live import chosen, counts, picture, watch
 from tests.mdactors.api.world import World, populated
@@ -46,6 +47,14 @@ def test_on_a_narrow_terminal_the_bar_gives_way(crowd: World) -> None:
     assert "…" not in "".join(lines)
 
 
+def test_a_long_name_gives_way_too(crowd: World) -> None:
+    number = crowd.run(name="equilibration-of-the-whole-complex-in-water")
+    head, line, _ = drawn(crowd, [number], 20, width=80).splitlines()
+    assert head.split() == ["job", "name", "state", "slot", "engine", "step", "progress", "ns/day", "left"]
+    assert "running cpu:0/0 gromacs/CPU/mixed" in line
+    assert "6 equilib" in line
+
+
 @pytest.mark.parametrize("room", [1, 3, 10, 50])
 def test_what_matters_most_gets_the_room(crowd: World, room: int) -> None:
     for _ in range(20):
@@ -72,3 +81,10 @@ async def test_it_is_kept_up_to_date_until_cancelled(crowd: World, monkeypatch: 
         while "2500/5000" not in screen.getvalue():
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
+
+
+def test_a_device_that_takes_no_work_is_told_below_the_table(crowd: World) -> None:
+    crowd.append(DeviceUnhealthy(device="cpu:0", reason="fan"))
+    last = " ".join("".join(drawn(crowd, [3], 20, width=60)).split("1 job: 1 queued")[1].split())
+    assert last.startswith("cpu:0 takes no work: fan; when it is well again: python run.py --state")
+    assert last.endswith("inject device-recovered cpu:0")

@@ -25,3 +25,9 @@ def test_from_a_running_platform_and_from_files(mdctl: Mdctl, request: pytest.Fi
     assert mdctl("logs", "1", "--stdout") == (0, "", "job 1 has written nothing there\n")
     assert mdctl("logs", "3") == (0, "", "job 3 has written nothing there\n")
     assert mdctl("logs", "99").code == 1
+
+
+def test_following_the_files_of_a_stopped_platform_ends_and_says_so(mdctl: Mdctl, stopped: World) -> None:
+    code, out, err = mdctl("logs", "1", "-f")
+    assert (code, out) == (0, "GROMACS reminds you\n")
+    assert err == f"no platform is running on {stopped.state}: this is what there is by now\n"

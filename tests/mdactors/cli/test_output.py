@@ -36,6 +36,17 @@ def test_no_colours_in_a_pipe() -> None:
 
 
 @pytest.mark.usefixtures("terminal")
+def test_pictures_only_where_the_cursor_moves() -> None:
+    assert Output({}).animated
+    assert Output({"NO_COLOR": "1"}).animated
+    assert not Output({"TERM": "dumb"}).animated
+
+
+def test_no_pictures_in_a_pipe() -> None:
+    assert not Output({}).animated
+
+
+@pytest.mark.usefixtures("terminal")
 def test_colours_do_not_shift_columns(capsys: pytest.CaptureFixture[str]) -> None:
     Output({}).table(("state", "name"), [("failed", "a"), ("ok", "b")])
     plain = capsys.readouterr().out.replace("\x1b[31m", "").replace("\x1b[1m", "").replace("\x1b[0m", "")

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from mdactors.errors import StateBusyError
@@ -66,3 +67,17 @@ def test_a_state_folder_that_is_taken(mdctl: Mdctl) -> None:
         yield
 
     assert mdctl("serve", assemble=assemble) == (1, "", "error: pid 7 on node holds it since noon\n")
+
+
+class Starting(World):
+    """Knows nothing of its hardware yet, and does not answer."""
+
+    async def probed(self) -> None:
+        await anyio.sleep_forever()
+
+
+def test_a_signal_ends_it_before_it_answers(mdctl: Mdctl, state: Path) -> None:
+    world = Starting(state)
+    code, out, err = mdctl("serve", "--json", assemble=signalled(world, signal.SIGTERM))
+    assert (code, out, err) == (0, "", "SIGTERM: stopping\n")
+    assert world.asked[-1] == ("stopped",)

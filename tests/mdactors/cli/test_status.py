@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from events.devices import DeviceUnhealthy
 from tests.mdactors.api.world import World
 from tests.mdactors.cli.conftest import Mdctl
 
@@ -87,3 +88,21 @@ def test_where_nothing_ever_ran(mdctl: Mdctl) -> None:
     assert (code, out) == (1, "")
     assert "no platform is running" in err
     assert "run.py serve" in err
+
+
+@pytest.mark.parametrize("source", ["running", "stopped"])
+def test_a_state_that_does_not_exist_is_the_users_fault(
+    mdctl: Mdctl, request: pytest.FixtureRequest, source: str
+) -> None:
+    request.getfixturevalue(source)
+    code, out, err = mdctl("status", "--state-filter", "bogus")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: state: 'bogus' is not known; one or more of: submitted, ")
+
+
+def test_a_device_that_takes_no_work_is_told_with_the_way_back(mdctl: Mdctl, running: World) -> None:
+    running.append(DeviceUnhealthy(device="cpu:0", reason="fan"))
+    out = mdctl("status").out
+    remedy = f"python run.py --state {running.state} inject device-recovered cpu:0"
+    assert f"\ncpu:0 takes no work: fan; when it is well again: {remedy}\n" in out
+    assert "waits: device cpu:0 is unhealthy: fan" in out

@@ -10,7 +10,7 @@ import pytest
 
 from mdactors.cli.stopped import JOURNAL_NAME, Stopped, records, rows
 from mdactors.errors import JournalError, NewerJournalError, NoPlatformError, UnknownJobError
-from mdactors.runtime.journal.sqlite import FORMAT
+from mdactors.runtime.journal.sql import FORMAT
 from tests.mdactors.api.world import World
 
 
@@ -74,3 +74,14 @@ def change(world: World, statement: str) -> None:
     with sqlite3.connect(world.state / JOURNAL_NAME) as connection:
         connection.execute(statement)
     connection.close()
+
+
+def test_a_name_that_is_not_utf_8_is_a_name(stopped: World, tmp_path: Path) -> None:
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    stopped.state.rename(odd)
+    assert len(list(rows(odd))) == stopped.last_seq
+
+
+def test_what_the_system_says_about_a_folder_is_passed_on(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"can't be read: .* too long"):
+        list(rows(str(tmp_path / ("x" * 300))))

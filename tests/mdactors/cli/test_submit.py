@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import BlockingPortal
 
 from mdactors.cli import submit as subject
+from mdactors.errors import StateBusyError
 from mdactors.ports import Submission
-from tests.mdactors.api.world import World
+from mdactors.runtime.platform import Platform
+from tests.mdactors.api.world import World, listening
 from tests.mdactors.cli.conftest import Mdctl
 
 GOOD = {"kind": "tpr", "tpr": "a.tpr"}
@@ -105,3 +111,42 @@ def test_an_unreadable_file_is_told_before_anything_is_asked(mdctl: Mdctl, tmp_p
     code, out, err = mdctl("submit", str(tmp_path / "bad.json"))
     assert (code, out) == (2, "")
     assert "not JSON" in err
+
+
+def test_ctrl_c_while_waiting_keeps_the_numbers_for_a_script(
+    mdctl: Mdctl, running: World, job_file: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdactors.cli.follow.Pending.wait", interrupted)
+    code, out, _ = mdctl("submit", job_file(GOOD), "--wait", "--json")
+    assert (code, [answer["job"] for answer in json.loads(out)["submissions"]]) == (130, [6])
+
+
+def test_a_platform_that_is_about_to_answer_is_waited_for(
+    mdctl: Mdctl, world: World, portal: BlockingPortal, job_file: Any
+) -> None:
+    with contextlib.ExitStack() as stack:
+
+        @asynccontextmanager
+        async def held(config: Any, **_: Any) -> AsyncIterator[Platform]:
+            stack.enter_context(portal.wrap_async_context_manager(listening(world)))
+            raise StateBusyError("pid 7 holds it")
+            yield
+
+        code, out, _ = mdctl("submit", job_file(GOOD), "--json", assemble=held)
+    assert (code, [answer["job"] for answer in json.loads(out)["submissions"]]) == (0, [6])
+
+
+def test_a_folder_that_stays_taken_by_one_that_does_not_answer(
+    mdctl: Mdctl, job_file: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "PATIENCE_SECONDS", 0)
+
+    @asynccontextmanager
+    async def held(config: Any, **_: Any) -> AsyncIterator[Platform]:
+        raise StateBusyError("pid 7 holds it")
+        yield
+
+    assert mdctl("submit", job_file(GOOD), assemble=held) == (1, "", "error: pid 7 holds it\n")

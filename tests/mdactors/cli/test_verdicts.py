@@ -37,3 +37,8 @@ def test_a_long_list_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"... and 10 jobs more, up to job {SHOWN_MAX + 10}"
     assert len(lines) == SHOWN_MAX + 2
+
+
+def test_an_entry_without_a_name_goes_by_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Output({}), [answer(3, "refused") | {"name": "", "job": None}])
+    assert capsys.readouterr().out.startswith("refused: entry 3 of jobs.json\n")

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from events.attempts import AttemptEnded, AttemptStopRequested
-from events.jobs import JobRequeued
+from events.devices import DeviceRecovered, DeviceUnhealthy
+from events.jobs import JobCancelled, JobCancelRequested, JobRequeued
+from events.outcome import ExitRecord
 from mdactors.core.lifecycle import JobState
 from mdactors.views.jobs import JobDetail, JobRow, job_detail, job_page, job_row, job_span, name_of, reason
 from tests.mdactors.api.world import GROMACS, World, populated
@@ -21,6 +23,10 @@ def crowd(tmp_path: Path) -> World:
 
 def row(world: World, job: int) -> JobRow:
     return job_row(world.jobs[job], world.matrix)
+
+
+def why(world: World, job: int) -> str:
+    return reason(world.jobs[job], world.matrix)
 
 
 def test_a_running_job_shows_its_progress(crowd: World) -> None:
@@ -53,13 +59,41 @@ def test_a_capability_that_is_gone_keeps_its_name(crowd: World) -> None:
 
 
 def test_reasons(crowd: World) -> None:
-    assert reason(crowd.jobs[1]) == reason(crowd.jobs[2]) == reason(crowd.jobs[3]) == ""
-    assert reason(crowd.jobs[4]).startswith(f"{GROMACS}: the job asks for double precision")
-    assert reason(crowd.jobs[5]) == "constraints failed"
+    assert [why(crowd, job) for job in (1, 2, 3)] == ["", "", ""]
+    assert why(crowd, 4).startswith(f"{GROMACS}: the job asks for double precision")
+    assert why(crowd, 5) == "constraints failed"
     crowd.append(AttemptStopRequested(job=2, attempt=1, reason="device"))
     crowd.append(AttemptEnded(job=2, attempt=1, slot="cpu:0/1", outcome="stopped"))
     crowd.append(JobRequeued(job=2, attempt=1, reason="device"))
-    assert reason(crowd.jobs[2]) == "attempt 1 stopped: device"
+    assert why(crowd, 2) == "attempt 1 stopped: device"
+
+
+def test_a_job_that_can_have_none_of_its_places_says_why(crowd: World) -> None:
+    crowd.append(DeviceUnhealthy(device="cpu:0", reason="fan"))
+    assert why(crowd, 3) == "waits: device cpu:0 is unhealthy: fan"
+    crowd.append(DeviceRecovered(device="cpu:0"))
+    assert why(crowd, 3) == ""
+    crowd.jobs[3].avoid = frozenset({"cpu:0"})
+    assert why(crowd, 3) == "waits: it failed on device cpu:0, and there is no other"
+    crowd.matrix.capabilities.pop(GROMACS)
+    assert why(crowd, 3) == f"waits: {GROMACS} is gone"
+
+
+def test_a_job_whose_end_is_asked_for_says_so_at_once(crowd: World) -> None:
+    for job in (2, 3):
+        crowd.append(JobCancelRequested(job=job, by="ada"))
+        assert why(crowd, job) == "it is being cancelled"
+
+
+@pytest.mark.parametrize(("code", "forced"), [(-9, True), (1, False)])
+def test_a_stop_by_force_has_its_own_word(crowd: World, code: int, forced: bool) -> None:
+    crowd.append(AttemptStopRequested(job=2, attempt=1, reason="cancelled"))
+    record = ExitRecord(code=code, time=0.0)
+    crowd.append(AttemptEnded(job=2, attempt=1, slot="cpu:0/1", outcome="stopped", exit=record))
+    crowd.append(JobCancelled(job=2, attempt=1))
+    how = "was killed, since it did not stop" if forced else "stopped"
+    assert why(crowd, 2) == f"attempt 1 {how}: cancelled"
+    assert job_detail(crowd.jobs[2], crowd.matrix).attempts[0].by_force is forced
 
 
 def test_a_job_without_a_name_is_called_after_its_input(crowd: World) -> None:

@@ -65,6 +65,26 @@ chains
 CHN {count}
 """
 
+BEAD_TOP = """\
+[ defaults ]
+1 {rule} no 1 1
+[ atomtypes ]
+AA 12.0 0.0 A 0.34 0.9
+BB 14.0 0.0 A 0.30 0.5
+[ moleculetype ]
+BDS 1
+[ atoms ]
+1 AA 1 BDS A1 1
+2 BB 1 BDS B2 1 0.0
+3 BB 1 BDS B3 1 0.0 14.0
+[ system ]
+beads
+[ molecules ]
+BDS {count}
+"""
+"""Nothing is bonded and nothing is charged."""
+
+_BEADS = (("A1", 0.0, 0.0, 0.0), ("B2", 0.3, 0.0, 0.0), ("B3", 0.0, 0.3, 0.0))
 _WATER = (("OW", 0.0, 0.0, 0.0), ("HW1", 0.1, 0.0, 0.0), ("HW2", -0.03334, 0.09428, 0.0))
 _CHAIN = (("C1", 0.0, 0.0, 0.0), ("C2", 0.1526, 0.0, 0.0), ("C3", 0.2035, 0.1438, 0.0), ("H4", 0.2761, 0.1438, 0.0814))
 
@@ -82,6 +102,14 @@ def water_top(count: int = 27) -> str:
 
 def chain_top(count: int = 27, *, rule: int = 2, pairs: str = "1 4 1", number: int = 1) -> str:
     return CHAIN_TOP.format(count=count, rule=rule, pairs=pairs, number=number)
+
+
+def bead_top(count: int = 27, *, rule: int = 2) -> str:
+    return BEAD_TOP.format(count=count, rule=rule)
+
+
+def bead_gro(side: int = 3, spacing: float = 0.6) -> str:
+    return _lattice("BDS", _BEADS, side, spacing, moving=False)
 
 
 def water_gro(side: int = 3, spacing: float = 0.4, *, moving: bool = False) -> str:

@@ -9,7 +9,17 @@ import pytest
 from events.outcome import Examination
 from events.spec import AmberJob, OpenMMJob, Settings, TprJob
 from mdactors.engines.openmm.examine import examine
-from tests.mdactors.engines.openmm.samples import chain_gro, chain_top, mdp, top_job, water_gro, water_top, write_inputs
+from tests.mdactors.engines.openmm.samples import (
+    bead_gro,
+    bead_top,
+    chain_gro,
+    chain_top,
+    mdp,
+    top_job,
+    water_gro,
+    water_top,
+    write_inputs,
+)
 
 SYSTEM = """<?xml version="1.0" ?>
 <System openmmVersion="8.6" type="System" version="1">
@@ -73,6 +83,22 @@ def test_a_box_that_is_too_small_for_the_cut_off_is_refused(tmp_path: Path) -> N
 @pytest.mark.parametrize("gro", ["", "title\nmany\n", "title\n 3\n", "title\n 1\nx\nno box at all\n"])
 def test_a_broken_gro_is_refused(tmp_path: Path, gro: str) -> None:
     assert "conf.gro" in found(examine(top_job(), write_inputs(tmp_path, gro, water_top(), mdp())))
+
+
+@pytest.mark.parametrize("word", ["Cut-off", ""])
+def test_a_cut_off_is_taken_where_nothing_is_charged(tmp_path: Path, word: str) -> None:
+    examination = examine(top_job(), write_inputs(tmp_path, bead_gro(), bead_top(), mdp(coulombtype=word)))
+    assert (examination.refusals, examination.system) == ((), "81 atoms, cut-off, h-bonds")
+
+
+@pytest.mark.parametrize("word", ["Cut-off", ""])
+def test_a_cut_off_of_charges_is_refused_with_the_reason_and_the_ways_out(tmp_path: Path, word: str) -> None:
+    files = write_inputs(tmp_path, water_gro(), water_top(), mdp(coulombtype=word))
+    (refusal,) = examine(top_job(), files).refusals
+    assert (refusal.subject, refusal.clause, refusal.wanted) == ("run.mdp", "mdp", "coulombtype = cut-off")
+    assert "topol.top has charges (OW of SOL1: -0.82)" in refusal.found
+    assert "reaction field" in refusal.found
+    assert refusal.remedy == 'use coulombtype = PME, or use backend_pref "gromacs"'
 
 
 def test_an_endless_run_needs_a_length(tmp_path: Path) -> None:

@@ -13,7 +13,16 @@ from mdactors.engines.openmm.gro import read_gro
 from mdactors.engines.openmm.gromacs_top import build_gromacs
 from mdactors.engines.openmm.mdp import parse_mdp
 from mdactors.errors import InputError
-from tests.mdactors.engines.openmm.samples import chain_gro, chain_top, mdp, water_gro, water_top, write_inputs
+from tests.mdactors.engines.openmm.samples import (
+    bead_gro,
+    bead_top,
+    chain_gro,
+    chain_top,
+    mdp,
+    water_gro,
+    water_top,
+    write_inputs,
+)
 
 
 def built(folder: Path, gro: str, top: str, **settings: str) -> Any:
@@ -127,6 +136,24 @@ def test_switching_reaches_both_forces(tmp_path: Path) -> None:
     for kind in (openmm.NonbondedForce, openmm.CustomNonbondedForce):
         assert force(system, kind).getUseSwitchingFunction()
         assert force(system, kind).getSwitchingDistance().value_in_unit(unit.nanometer) == 0.4
+
+
+@pytest.mark.parametrize("rule", [2, 3])
+def test_a_cut_off_without_charges_is_lennard_jones_alone(tmp_path: Path, rule: int) -> None:
+    top, positions = bead_top(rule=rule), read_gro(bead_gro()).positions
+    system = built(tmp_path, bead_gro(), top, coulombtype="Cut-off", DispCorr="Ener")
+    nonbonded, custom = force(system, openmm.NonbondedForce), force(system, openmm.CustomNonbondedForce)
+    assert nonbonded.getNonbondedMethod() == openmm.NonbondedForce.CutoffPeriodic
+    assert (custom is not None) is (rule == 3)
+    if custom is not None:
+        assert custom.getNonbondedMethod() == openmm.CustomNonbondedForce.CutoffPeriodic
+    mesh = built(tmp_path, bead_gro(), top, DispCorr="Ener")
+    assert energy(system, positions) == pytest.approx(energy(mesh, positions), rel=1e-12)
+
+
+def test_a_cut_off_of_charges_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cut-off with charges \(OW of SOL1: -0\.82\)"):
+        built(tmp_path, water_gro(), water_top(), coulombtype="Cut-off")
 
 
 # ---------------------------------------------------------------- the rest

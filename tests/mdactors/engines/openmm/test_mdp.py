@@ -52,9 +52,11 @@ def test_names_and_words_are_compared_as_gromacs_does() -> None:
 
 
 def test_everything_that_can_not_be_honoured_is_refused_at_once_by_name_and_value() -> None:
-    text = mdp(pcoupl="Berendsen", coulombtype="Cut-off", freezegrps="Protein", define="-DPOSRES", rcoulomb="1.2")
+    text = mdp(
+        pcoupl="Berendsen", coulombtype="Reaction-Field", freezegrps="Protein", define="-DPOSRES", rcoulomb="1.2"
+    )
     assert set(refused(text)) == {
-        "pcoupl = Berendsen", "coulombtype = Cut-off", "freezegrps = Protein", "define = -DPOSRES", "rcoulomb = 1.2",
+        "pcoupl = Berendsen", "coulombtype = Reaction-Field", "freezegrps = Protein", "define = -DPOSRES", "rcoulomb = 1.2",
     }  # fmt: skip
     assert all("gromacs" in refusal.remedy for refusal in parse_mdp(text).refusals)
 
@@ -116,6 +118,24 @@ def test_sd_becomes_langevin_with_the_inverse_of_tau_as_friction_and_says_so() -
 def test_a_switched_potential_keeps_its_distance() -> None:
     assert parse_mdp(mdp(vdw_modifier="potential-switch", rvdw_switch="0.4")).settings.switch_nm == 0.4
     assert refused(mdp(vdw_modifier="potential-switch", rvdw_switch="0.6")) == ["rvdw-switch = 0.6"]
+
+
+@pytest.mark.parametrize("word", ["", "Cut-off", "cutoff"])
+def test_a_cut_off_is_taken_and_options_of_the_mesh_mean_nothing_to_it(word: str) -> None:
+    parsed = parse_mdp(mdp(coulombtype=word, pme_order="8", fourierspacing="0", ewald_rtol="0", coulomb_modifier=""))
+    assert (parsed.refusals, parsed.notes, parsed.settings.electrostatics) == ((), (), "cut-off")
+    assert parse_mdp(mdp()).settings.electrostatics == "PME"
+
+
+def test_a_cut_off_has_one_distance_too() -> None:
+    assert refused(mdp(coulombtype="Cut-off", rcoulomb="0.4")) == ["rcoulomb = 0.4"]
+
+
+def test_a_dispersion_correction_says_what_else_it_holds() -> None:
+    parsed = parse_mdp(mdp(DispCorr="EnerPres"))
+    assert parsed.settings.dispersion_correction
+    assert any("repulsion's tail" in note for note in parsed.notes)
+    assert not any("DispCorr" in note for note in parse_mdp(mdp()).notes)
 
 
 def test_a_short_tau_is_coupled_more_often() -> None:

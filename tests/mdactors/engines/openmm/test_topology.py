@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdactors.engines.openmm.topology import Scanned, element_notes, scan
-from tests.mdactors.engines.openmm.samples import chain_top, water_top
+from tests.mdactors.engines.openmm.samples import bead_top, chain_top, water_top
 
 
 def scanned(text: str, **files: str) -> Scanned:
@@ -37,6 +37,7 @@ def test_atoms_names_and_pairs_are_counted_over_all_molecules() -> None:
         ("[ moleculetype ]", "[ nonbond_params ]\nCT HC 1 0.3 0.4\n[ moleculetype ]", "nonbond_params"),
         ("[ pairs ]", "[ constraints ]\n1 2 1\n[ pairs ]", "without a length"),
         ("CT 6 12.011", "CT six twelve", "can't be read"),
+        ("CT 6 12.011 0.0", "CT 6 12.011 0", "takes 0 for the particle type"),
     ],
 )
 def test_what_openmm_reads_wrongly_is_a_problem(old: str, new: str, problem: str) -> None:
@@ -91,6 +92,30 @@ def test_atoms_whose_number_disagrees_with_name_or_mass_are_named() -> None:
 
 def test_repartitioned_masses_alone_are_no_disagreement_of_hydrogens() -> None:
     assert element_notes(scanned(chain_top().replace("0.10  1.008", "0.10  3.024"))) == ()
+
+
+def test_the_first_charge_is_named_wherever_it_is_written() -> None:
+    assert scanned(bead_top()).charged() == ""
+    assert scanned(water_top()).charged() == "OW of SOL1: -0.82"
+    assert scanned(bead_top().replace("AA 12.0 0.0 A", "AA 12.0 1.0 A")).charged() == "A1 of BDS1: 1"
+    assert scanned(bead_top().replace("BB 14.0 0.0 A", "BB 14.0 1.0 A")).charged() == ""  # [ atoms ] says 0
+
+
+@pytest.mark.parametrize("columns", ["AA", "AA A1", "AA 6", "AA A1 6"])
+def test_the_charge_of_a_type_is_found_whichever_columns_are_left_out(columns: str) -> None:
+    assert scanned(bead_top().replace("AA 12.0 0.0 A", f"{columns} 12.0 -0.5 A")).charged() == "A1 of BDS1: -0.5"
+
+
+def test_a_charge_of_one_digit_is_no_particle_type_and_in_a_type_that_is_not_in_use_no_harm() -> None:
+    assert scanned(bead_top().replace("AA 12.0 0.0 A", "AA 6 12.0 1 A")).charged() == "A1 of BDS1: 1"
+    assert scanned(bead_top().replace("[ moleculetype ]", "CC 6 12.0 0 A 0.3 0.5\n[ moleculetype ]")).problems == []
+
+
+def test_charges_of_molecules_that_the_system_lacks_do_not_count() -> None:
+    water = water_top().partition("[ moleculetype ]")[2].partition("[ system ]")[0]
+    text = bead_top().replace("[ system ]", f"[ moleculetype ]{water}[ system ]")
+    assert scanned(text).charged() == ""
+    assert scanned(text + "SOL 1\n").charged() != ""
 
 
 @given(st.text(alphabet='[]#;\\\n 0123456789abcdefinouls_"', max_size=400))

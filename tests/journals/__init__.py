@@ -1,0 +1,1 @@
+"""An event log of every released version, replayed for ever."""

@@ -1,0 +1,1 @@
+"""What makes cores live, in virtual time where time matters."""
