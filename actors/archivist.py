@@ -89,6 +89,19 @@ def system_class(job: Job, attempt: Attempt, engine: str) -> str:
     return f"{attempt.figures.atoms} atoms" if attempt.figures.atoms else ""
 
 
+def restore_row(record: Record, jobs: Jobs, ledger: Ledger) -> None:
+    """Write a recorded row again where it did not reach the disk before the machine went down, or the file was lost."""
+    event = record.event
+    if not isinstance(event, PerformanceRecorded) or ledger.has(event.job, event.attempt):
+        return
+    job = jobs[event.job]
+    attempt = next(row for row in job.attempts if row.number == event.attempt)
+    try:
+        ledger.append(job, attempt, event.context)
+    except OSError as error:
+        log.warning("a row of the ledger could not be written again", job=job.job, error=str(error))
+
+
 async def export_archive(journal: Journal, path: Path) -> int:
     """Write `perf-archive.json` from the journal; return the number of entries."""
     records: list[Record] = [record async for record in journal.read() if isinstance(record.event, PerformanceRecorded)]

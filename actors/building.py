@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from actors.archivist import Archivist, export_archive
+from actors.archivist import Archivist, export_archive, restore_row
 from actors.executor import Executor, Tools
 from actors.healthwatcher import HealthWatcher
 from actors.negotiator import Negotiator
@@ -120,8 +120,9 @@ class Building:
         await crew.replay()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
+            began = await bus.publish(self._started())
+            await crew.hear(began)
             crew.start(tasks)
-            await bus.publish(self._started())
             if api:
                 tasks.start_soon(functools.partial(self._serve, warm=warm or bool(self.config.settings.listen)))
             try:
@@ -277,10 +278,17 @@ class Crew:
         )
 
     async def replay(self) -> None:
-        """Fold the whole journal into the read models and every core, in one pass."""
+        """Fold the whole journal into the read models and every core, in one pass; the ledger gets what it lacks."""
         async for record in self._building.journal.read():
             self._building._fold(record)  # noqa: SLF001 - the crew is a part of the building
+            restore_row(record, self._building.jobs, self._building.ledger)
             self._hire(record)
+            for _, core in self._cores.values():
+                core.apply(record)
+
+    async def hear(self, seq: int) -> None:
+        """Fold the record by which this life began, which the read models have: the first decision is by its policy."""
+        async for record in self._building.journal.read(seq - 1):
             for _, core in self._cores.values():
                 core.apply(record)
 
