@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,19 @@ def system_class(job: Job, attempt: Attempt, engine: str) -> str:
         if examination.engine == engine and examination.system:
             return examination.system
     return f"{attempt.figures.atoms} atoms" if attempt.figures.atoms else ""
+
+
+def restore_rows(archived: Iterable[Record], jobs: Jobs, ledger: Ledger) -> None:
+    """Write recorded rows again where they did not reach the disk before the machine went down, or the file was lost."""
+    for record in archived:
+        event = record.event
+        assert isinstance(event, PerformanceRecorded)
+        job = jobs[event.job]
+        attempt = next(row for row in job.attempts if row.number == event.attempt)
+        try:
+            ledger.append(job, attempt, event.context)
+        except OSError as error:
+            log.warning("a row of the ledger could not be written again", job=job.job, error=str(error))
 
 
 async def export_archive(journal: Journal, path: Path) -> int:

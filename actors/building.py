@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from actors.archivist import Archivist, export_archive
+from actors.archivist import Archivist, export_archive, restore_rows
 from actors.executor import Executor, Tools
 from actors.healthwatcher import HealthWatcher
 from actors.negotiator import Negotiator
@@ -141,8 +141,9 @@ class Building:
         self.measured = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
+            began = await bus.publish(self._started(mode))
+            await crew.hear(began)
             crew.start(tasks)
-            await bus.publish(self._started(mode))
             if api:
                 tasks.start_soon(functools.partial(self._serve, warm=warm or bool(self.config.settings.listen)))
             try:
@@ -189,6 +190,7 @@ class Building:
         """Keep a snapshot of what the log has led to; the log does as well without."""
         closed = self.residue.closable()
         needed = tuple(self.residue.needed(without=closed))
+        await self.offload(self.ledger.sync)  # a row that a snapshot counts on is on the disk
         self.kept = Snapshot(seq=self.platform.last_seq, needed=needed, counters=self.metrics.counters())
         try:
             await self.journal.keep(self.kept, closed)
@@ -279,6 +281,8 @@ class Crew:
             base_env=building.base_env,
             offload=building.offload,
         )
+        self._archived: list[Record] = []
+        """What the log says was archived since the last snapshot."""
         self._cores: dict[str, tuple[Shell, Core]] = {}
         for shell in self._shells():
             if mode != "look" or isinstance(shell, Prober):
@@ -327,6 +331,8 @@ class Crew:
                 part.metrics.restore(kept.counters)
                 kept = None
             self._take(record)
+            if isinstance(record.event, PerformanceRecorded):
+                self._archived.append(record)
         if kept is not None:
             part.metrics.restore(kept.counters)
 
@@ -357,6 +363,12 @@ class Crew:
         for _, core in self._cores.values():
             core.apply(record)
 
+    async def hear(self, seq: int) -> None:
+        """Fold the record by which this life began, which the read models have: the first decision is by its policy."""
+        async for record in self._building.journal.read(seq - 1):
+            for _, core in self._cores.values():
+                core.apply(record)
+
     def _hire(self, record: Record) -> list[str]:
         """See that every slot that a record names has its Executor; return the new ones' names."""
         if self._mode == "look":
@@ -374,7 +386,8 @@ class Crew:
         return [shell.name for shell in new]
 
     def start(self, tasks: TaskGroup) -> None:
-        """Let all live, and hire further executors as slots appear."""
+        """Let all live, and hire further executors as slots appear; beside them, the ledger gets what it lacks."""
+        tasks.start_soon(self._restore_rows)
         inbox = self._bus.subscribe("crew")
         for name in list(self._cores):
             self._launch(name, tasks, self._bus.subscribe(name))
@@ -383,6 +396,11 @@ class Crew:
     def _launch(self, name: str, tasks: TaskGroup, inbox: Inbox) -> None:
         shell, core = self._cores[name]
         tasks.start_soon(self._supervisor.keep, Actor(shell, self._bus, self._building.clock), core, inbox)
+
+    async def _restore_rows(self) -> None:
+        part = self._building
+        await part.offload(lambda: restore_rows(self._archived, part.jobs, part.ledger))
+        self._archived.clear()
 
     async def _hire_on(self, inbox: Inbox, tasks: TaskGroup) -> None:
         """A new slot's executor joins in the same turn of the loop in which its slot appeared: it misses nothing.

@@ -48,6 +48,10 @@ MASK_CHECK_SECONDS = 1.0
 Key = tuple[int, int]
 
 
+class SlotGoneError(LaunchError):
+    """The slots were laid out anew between an assignment and its start; the job waits for one that exists."""
+
+
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
     """What all executors share."""
 
@@ -177,10 +181,11 @@ class Passage:
         return plan
 
     def _slot(self) -> Slot:
+        """Return the slot with the CPUs that it was given away with: others that it may have by now can still be held."""
         slot = self._tools.matrix.slots.get(self._assigned.slot)
         if slot is None:
-            raise LaunchError(f"slot {self._assigned.slot} does not exist any more")
-        return slot
+            raise SlotGoneError(f"slot {self._assigned.slot} does not exist any more")
+        return msgspec.structs.replace(slot, cpus=self._assigned.cpus or slot.cpus)
 
     async def _launch(self, plan: LaunchPlan, situation: Situation) -> tuple[Handle, Launched]:
         tools, assigned, slot = self._tools, self._assigned, self._slot()
@@ -300,6 +305,8 @@ def _not_started(error: Exception) -> Diagnosis:
     summary = f"the engine could not be started: {error}"
     if isinstance(error, InputError):  # the plan's fault or the user's: the device is not to blame
         return Diagnosis(kind="build", code="plan-refused", summary=summary, retry="no")
+    if isinstance(error, SlotGoneError):  # nor is it for a layout that has changed
+        return Diagnosis(kind="resource", code="slot-gone", summary=summary, retry="same")
     if isinstance(error, FolderBusyError):
         return Diagnosis(kind="files", code="folder-busy", summary=summary, retry="same")
     if isinstance(error, OSError):

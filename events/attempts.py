@@ -27,6 +27,8 @@ class JobAssigned(Event, frozen=True, tag="JobAssigned"):
     slot: str
     device: str
     capability: str
+    cpus: tuple[int, ...] = ()
+    """The slot's CPUs at this moment; whatever becomes of the slot, nobody else is given them before the attempt has ended."""
 
 
 class AttemptStarted(Event, frozen=True, tag="AttemptStarted"):

@@ -13,6 +13,7 @@ import functools
 import io
 import itertools
 import os
+import threading
 from pathlib import Path
 
 from events.results import Context
@@ -160,6 +161,7 @@ class Ledger:
         self.cut = repair(path)
         """Bytes of an unfinished line that were cut."""
         self._sync = sync
+        self._lock = threading.Lock()
 
     @functools.cached_property
     def _known(self) -> set[tuple[int, int]]:
@@ -180,8 +182,15 @@ class Ledger:
             OSError: it could not be written; the file is as it was, and a later try may succeed.
         """
         key = (job.job, attempt.number)
-        if key in self._known:
-            return False
-        append(self.path, row(job, attempt, context), sync=self._sync)
-        self._known.add(key)
-        return True
+        with self._lock:
+            if key in self._known:
+                return False
+            append(self.path, row(job, attempt, context), sync=self._sync)
+            self._known.add(key)
+            return True
+
+    def sync(self) -> None:
+        """Wait until all rows are on the disk."""
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                os.fsync(file.fileno())

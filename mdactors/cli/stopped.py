@@ -113,8 +113,14 @@ def records(state: str, since: int = 0) -> Iterator[Record]:
         NoPlatformError: there is no journal.
         JournalError: it can't be read.
     """
-    with _reading(state) as path:
-        yield from map(record_of, stored(path, since))
+    good = since
+    try:
+        for row in rows(state, since):
+            record = record_of(row)
+            good = record.seq
+            yield record
+    except FAULTS as error:
+        raise JournalError(f"{state}: the event log is readable up to record {good}: {error}") from error
 
 
 def rows(state: str, since: int = 0) -> Iterator[Row]:
@@ -126,9 +132,9 @@ def rows(state: str, since: int = 0) -> Iterator[Row]:
 @contextlib.contextmanager
 def _reading(state: str) -> Iterator[Path]:
     path = Path(state) / JOURNAL_NAME
-    if not path.is_file():
-        raise NoPlatformError(f"no platform is running on {state}, and there is no event log of an earlier one")
     try:
+        if not path.is_file():
+            raise NoPlatformError(f"no platform is running on {state}, and there is no event log of an earlier one")
         yield path
     except (*FAULTS, OSError) as error:
         raise JournalError(f"{path} can't be read: {error}") from error

@@ -300,6 +300,7 @@ def _(event: JobAssigned, row: Job, record: Record) -> None:
             slot=event.slot,
             device=event.device,
             capability=event.capability,
+            cpus=event.cpus,
             assigned=record.time,
         )
     )

@@ -12,6 +12,7 @@ import msgspec
 
 from events.attempts import AttemptEnded, AttemptStarted, AttemptStopRequested, JobAssigned
 from events.base import Event, Record
+from events.devices import DeviceUnhealthy
 from events.hardware import Slot
 from events.jobs import (
     JobAccepted,
@@ -47,6 +48,7 @@ class Entry(msgspec.Struct, kw_only=True):
     slot: str = ""
     """Where its attempt runs; empty: it waits."""
     device: str = ""
+    cpus: tuple[int, ...] = ()
     from_step: int = 0
     cancel: bool = False
     stopping: bool = False
@@ -69,6 +71,8 @@ class SchedulerCore:
         self.queue = Queue()
         self.busy: dict[str, int] = {}
         """Slot -> job."""
+        self._failed: dict[str, int] = {}
+        """Device -> the record by which it failed."""
         self._due: dict[int, None] = {}
         """Jobs about which something is to be decided beyond waiting, in order of the facts."""
 
@@ -101,6 +105,8 @@ class SchedulerCore:
             self.policy = record.event.policy
             self._rearrange()
         elif self.matrix.apply(record):
+            if isinstance(record.event, DeviceUnhealthy):
+                self._failed[record.event.device] = record.seq
             self._rearrange()
 
     def _rearrange(self) -> None:
@@ -134,7 +140,7 @@ class SchedulerCore:
         for job in self._due:
             entry = self.entries.get(job)
             if entry is not None and (event := self._follow(entry)) is not None:
-                effects.append(Publish(event, entry.last_seq))
+                effects.append(Publish(event, self._cause(event, entry)))
                 comes_back |= isinstance(event, JobRequeued)
         self._due.clear()
         if self.assigns and not comes_back:
@@ -147,6 +153,11 @@ class SchedulerCore:
         if entry.slot:
             return self._stop(entry)
         return JobCancelled(job=entry.job) if entry.cancel and entry.candidates else None  # else not accepted yet
+
+    def _cause(self, event: Event, entry: Entry) -> int:
+        if isinstance(event, AttemptStopRequested) and event.reason == "device":
+            return self._failed[entry.device]
+        return entry.last_seq
 
     def _after(self, entry: Entry, ended: AttemptEnded) -> Event:
         return consequence(
@@ -182,18 +193,28 @@ class SchedulerCore:
             self.queue.drop(job)
             self.busy[slot.id] = job
             assigned = JobAssigned(
-                job=job, attempt=entry.attempts + 1, slot=slot.id, device=slot.device, capability=choice.capability
+                job=job,
+                attempt=entry.attempts + 1,
+                slot=slot.id,
+                device=slot.device,
+                capability=choice.capability,
+                cpus=slot.cpus,
             )
             effects.append(Publish(assigned, entry.last_seq))
         return effects
 
     def _free_slots(self) -> dict[str, list[Slot]]:
-        """Return device -> its free slots, the first one last, so that it is taken first."""
+        """Return device -> its free slots, the first one last, so that it is taken first.
+
+        Slots may have been laid out anew: one is not free while an attempt of the old layout holds one of its CPUs.
+        """
         free: dict[str, list[Slot]] = {}
         if not len(self.queue):
             return free
+        held = {cpu for job in self.busy.values() for cpu in self.entries[job].cpus}
         for slot in reversed(self.matrix.slots.values()):
-            if slot.id not in self.busy and slot.device not in self.matrix.unhealthy:
+            usable = slot.id not in self.busy and slot.device not in self.matrix.unhealthy
+            if usable and held.isdisjoint(slot.cpus):
                 free.setdefault(slot.device, []).append(slot)
         return free
 
@@ -229,7 +250,7 @@ class SchedulerCore:
 
     def _assigned(self, event: JobAssigned, entry: Entry) -> None:
         self.queue.drop(entry.job)
-        entry.attempts, entry.slot, entry.device = event.attempt, event.slot, event.device
+        entry.attempts, entry.slot, entry.device, entry.cpus = event.attempt, event.slot, event.device, event.cpus
         entry.stopping, entry.from_step = False, 0
         self.busy[event.slot] = entry.job
         self._due[entry.job] = None  # it may have been cancelled, or its device lost, in between

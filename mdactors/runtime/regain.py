@@ -159,6 +159,7 @@ def _began(job: int, number: int, folder: Path, launched: Launched, found: Found
         slot=launched.slot.id,
         device=launched.device.id,
         capability=launched.capability.id,
+        cpus=launched.slot.cpus,
     )
     facts: list[Fact] = [(launched.assigned_at, assigned)]
     if found.handle is not None:

@@ -19,11 +19,12 @@ PARTS: dict[str, tuple[str, ...]] = {
         "mdactors/core/retry.py",
         "mdactors/core/capabilities.py",
     ),
-    "Executor": ("actors/executor.py", "mdactors/core/execution.py"),
+    "Executor": ("actors/executor.py", "mdactors/core/execution.py", "mdactors/runtime/folders.py"),
     "HealthWatcher": ("actors/healthwatcher.py", "mdactors/core/health.py"),
     "Archivist": ("actors/archivist.py", "mdactors/core/archiving.py"),
     "Reconciler": ("actors/reconciler.py", "mdactors/core/reconciling.py"),
     "runtime": ("actors/building.py", "mdactors/runtime/supervisor.py"),
+    "recovery": ("mdactors/runtime/regain.py",),
 }
 """Part of the platform -> the files that decide for it."""
 

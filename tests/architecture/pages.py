@@ -19,12 +19,16 @@ def flow() -> str:
 
 
 def picture() -> str:
-    """Return the picture of the actors, an arrow for each event from who says it to who acts on it."""
+    """Return the picture of the actors, an arrow for each event from who says it to who acts on it.
+
+    Recovery is left out: it tells the facts of all others once more, before anybody listens.
+    """
     lines = ["```mermaid", "flowchart LR"]
     names = {part: f"P{index}" for index, part in enumerate(PARTS)}
-    lines += [f'    {names[part]}["{part}"]' for part in PARTS]
-    for speaker in PARTS:
-        for listener in PARTS:
+    drawn = [part for part in PARTS if part != "recovery"]
+    lines += [f'    {names[part]}["{part}"]' for part in drawn]
+    for speaker in drawn:
+        for listener in drawn:
             shared = [event for event in said(speaker) if event in heard(listener) and speaker != listener]
             if shared:
                 lines.append(f"    {names[speaker]} -- {'<br/>'.join(shared)} --> {names[listener]}")

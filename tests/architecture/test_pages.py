@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.architecture.flow import PARTS, heard, said
 from tests.architecture.pages import BLOCKS, PAGE, filled
 
-EPHEMERAL_OR_READ_BY_PEOPLE = {"AttemptProgressed", "PlatformStopped", "ActorRestarted", "AttemptFound"}
+EPHEMERAL_OR_READ_BY_PEOPLE = {"JobsRegained", "AttemptProgressed", "PlatformStopped", "ActorRestarted", "AttemptFound"}
 """Facts on which nothing is decided: they are for those who watch."""
 
 

@@ -123,7 +123,7 @@ def _grompp(request: PlanRequest) -> Preparation:
             *OUTPUTS,
         ),
         makes="out.tpr",
-        product=_product(request, "grompp"),
+        product=_product(request, f"grompp-maxwarn{allowed}"),
         what="gmx grompp",
         remedy="mend the input; where the warnings are harmless for this system, say how many with `maxwarn`",
         tolerates=TOLERATED,

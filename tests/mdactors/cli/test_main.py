@@ -14,7 +14,7 @@ import pytest
 
 import mdactors
 from mdactors.cli.main import VERBS, main, split
-from mdactors.errors import InputError, JournalError, StateBusyError
+from mdactors.errors import InputError, LaunchError, StateBusyError
 from mdactors.runtime.platform import Platform
 from tests.mdactors.api.world import World
 from tests.mdactors.cli.conftest import Mdctl, refusing
@@ -85,7 +85,7 @@ def test_without_a_verb_a_used_state_folder_is_shown(mdctl: Mdctl, running: Worl
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(InputError("the file is upside down"), 2), (StateBusyError("held by pid 7"), 1), (JournalError("torn"), 1)],
+    [(InputError("the file is upside down"), 2), (StateBusyError("held by pid 7"), 1), (LaunchError("torn"), 1)],
 )
 def test_expected_errors_are_told_without_a_traceback(mdctl: Mdctl, error: Exception, code: int) -> None:
     for raised in (error, ExceptionGroup("tasks", [ExceptionGroup("inner", [error])])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ from tests.builders import (
     a_capability,
     a_diagnosis,
     a_node,
+    a_slot,
     a_start,
     a_stop,
     a_submission,
@@ -237,6 +239,23 @@ def test_who_is_done_can_not_be_cancelled() -> None:
     assert story.follow() == []
 
 
+# ---------------------------------------------------------------- slots that are laid out anew
+
+
+def test_a_slot_is_not_free_while_an_attempt_of_an_older_layout_holds_one_of_its_cpus() -> None:
+    def layout(*shares: tuple[int, ...]) -> Event:
+        slots = tuple(msgspec.structs.replace(a_slot(f"cpu:0/{n}"), cpus=cpus) for n, cpus in enumerate(shares))
+        return msgspec.structs.replace(a_node(), slots=slots)
+
+    story = Story(SchedulerCore())
+    story.tell(layout((0,), (1,)), a_submission(1), an_acceptance(1), a_submission(2), an_acceptance(2))
+    assert assigned(story.follow()) == [(1, "cpu:0/0"), (2, "cpu:0/1")]
+    story.tell(a_submission(3), an_acceptance(3), layout((0, 1)), an_end(job=1))
+    assert story.follow() == [JobCompleted(job=1, attempt=1)]
+    story.tell(an_end(job=2, slot="cpu:0/1"))
+    assert assigned(story.follow()[1:]) == [(3, "cpu:0/0")]
+
+
 # ---------------------------------------------------------------- devices that fail
 
 
@@ -244,7 +263,7 @@ def test_a_device_that_fails_loses_its_jobs_to_another_one_and_they_go_on() -> N
     story = running(1, slots={"cuda:0": 1, "cpu:0": 1}, devices=("cuda:0", "cpu:0"))
     failed = story.tell(sick("cuda:0"))
     stop = story.decide()
-    assert stop == [Publish(a_stop(1, reason="device"), failed - 1)]
+    assert stop == [Publish(a_stop(1, reason="device"), failed)]
     story.publish(stop)
     story.tell(an_end("stopped", 1, slot="cuda:0/0", steps=5))
     events = story.follow()

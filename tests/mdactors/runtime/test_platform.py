@@ -359,8 +359,12 @@ async def test_refreshing_waits_for_a_matrix_that_was_made_after_the_wish(house:
         done.append("refreshed")
 
     async with living(house) as (_, tasks):
-        await house.bus.publish(a_node())
+        house.journal.hold()
+        house.bus.publish(a_node())
+        await turn()
         tasks.start_soon(refresh)
+        await turn()
+        house.journal.release()
         await turn()
         assert [record.event for record in await house.journal.events(ProbeRequested)] == [ProbeRequested(by="ada")]
         assert done == []

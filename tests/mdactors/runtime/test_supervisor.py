@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -153,6 +153,26 @@ def test_what_comes_while_it_is_rebuilt_is_neither_missed_nor_seen_twice(steps: 
             assert sorted(set(shell.performed)) == [record.seq for record in shell.seen if names([record])]
 
     anyio.run(story, backend_options={"loop_factory": VirtualLoop})
+
+
+async def test_what_is_durable_and_not_dispatched_when_it_is_rebuilt_is_seen_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with kept() as (it, shell, _):
+        append = it.journal.append
+
+        async def late(records: Sequence[Record]) -> None:
+            await append(records)
+            await it.clock.sleep(10)
+
+        monkeypatch.setattr(it.journal, "append", late)
+        shell.faults = 1
+        await it.bus.publish(fact("fatal"))
+        for number in range(5):
+            await it.bus.publish(fact(number))
+        await it.clock.sleep(1)
+        assert len(shell.cores) == 2
+        assert shell.seen == await it.journal.records()
 
 
 async def test_its_pause_is_doubled_each_time_and_limited() -> None:

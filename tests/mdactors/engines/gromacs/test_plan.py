@@ -83,9 +83,19 @@ def test_topology_and_settings_become_a_run_input() -> None:
     (grompp,) = found.prepare
     assert grompp.argv == (
         *("/usr/bin/gmx", "-quiet", "grompp", "-f", "/jobs/7/inputs/nvt.mdp", "-c", "/jobs/7/inputs/conf.gro"),
-        *("-p", "/jobs/7/inputs/topol.top", "-o", "out.tpr", "-po", "mdout.mdp"),
+        *("-p", "/jobs/7/inputs/topol.top", "-maxwarn", "1", "-o", "out.tpr", "-po", "mdout.mdp"),
     )
+    assert grompp.warnings_max == 0
     assert found.links == {"topol.tpr": grompp.product}
+
+
+def test_warnings_that_the_user_takes_on_are_their_own_and_make_another_run_input() -> None:
+    strict, lenient = (
+        planned(msgspec.structs.replace(TOP_JOB, maxwarn=most), inputs=TOP_INPUTS).prepare[0] for most in (0, 2)
+    )
+    assert lenient.warnings_max == 2
+    assert lenient.argv[lenient.argv.index("-maxwarn") + 1] == str(2 + len(lenient.tolerates))
+    assert strict.product != lenient.product
 
 
 def test_a_length_of_its_own_takes_a_second_step() -> None:

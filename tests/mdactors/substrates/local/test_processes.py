@@ -65,7 +65,7 @@ def test_process_is_known_by_its_start(sleeper: subprocess.Popen[bytes]) -> None
 
 
 def test_session_has_those_who_left_the_group() -> None:
-    code = "import os, time\nif os.fork() == 0: os.setpgid(0, 0)\nprint(1, flush=True)\ntime.sleep(60)"
+    code = "import os, time\nif os.fork() == 0: os.setpgid(0, 0)\nos.write(1, b'1\\n')\ntime.sleep(60)"
     with subprocess.Popen((sys.executable, "-c", code), start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == [b"1\n", b"1\n"]
@@ -123,7 +123,7 @@ def test_holders_are_those_who_inherited_the_lock(tmp_path: str, sleeper: subpro
 def test_who_has_the_file_open_without_the_lock_is_no_holder(tmp_path: str) -> None:
     lock = f"{tmp_path}/.lock"
     os.close(acquire(lock))
-    code = f"import os, time; fd = os.open({lock!r}, os.O_RDWR); os.dup2(fd, {LOCK_FD}); print(1, flush=True); time.sleep(60)"
+    code = f"import os, time; fd = os.open({lock!r}, os.O_RDWR); os.dup2(fd, {LOCK_FD}); os.write(1, b'1\\n'); time.sleep(60)"
     with subprocess.Popen((sys.executable, "-c", code), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
