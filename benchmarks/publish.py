@@ -29,7 +29,8 @@ from events.codec import STORED_AS, encode
 from mdactors.cli.own import live
 from mdactors.runtime.bus import Bus, Inbox
 from mdactors.runtime.clock import SystemClock
-from mdactors.runtime.journal.sqlite import INSERT, SqliteJournal
+from mdactors.runtime.journal.sql import INSERT
+from mdactors.runtime.journal.sqlite import SqliteJournal
 
 SCHEMA = ROOT / "mdactors" / "runtime" / "journal" / "schema.sql"
 Row = tuple[int, float, int, str, int, str]

@@ -139,11 +139,11 @@ class Story:
         self.log: list[Record] = []
         self.now = START
 
-    def tell(self, *events: Event, cause: int = 0) -> int:
+    def tell(self, *events: Event, cause: int = 0, seen: int = 0) -> int:
         """Let every core fold the events; return the last one's sequence number."""
         for event in events:
             self.now += 1.0
-            record = Record(len(self.log) + 1, self.now, cause, event)
+            record = Record(len(self.log) + 1, self.now, cause, event, seen)
             self.log.append(record)
             for core in self.cores:
                 core.apply(record)
@@ -167,8 +167,9 @@ class Story:
     def publish(self, effects: list[Effect]) -> list[Event]:
         """Let the cores fold what they wanted published; return it."""
         wanted = [effect for effect in effects if isinstance(effect, Publish)]
+        seen = len(self.log)
         for effect in wanted:
-            self.tell(effect.event, cause=effect.cause)
+            self.tell(effect.event, cause=effect.cause, seen=seen)
         return [effect.event for effect in wanted]
 
 

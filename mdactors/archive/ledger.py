@@ -192,5 +192,7 @@ class Ledger:
     def sync(self) -> None:
         """Wait until all rows are on the disk."""
         if self.path.exists():
-            with self.path.open("rb") as file:
-                os.fsync(file.fileno())
+            for path in (self.path, self.path.parent):  # the folder has the file's name
+                descriptor = os.open(path, os.O_RDONLY)
+                os.fsync(descriptor)
+                os.close(descriptor)

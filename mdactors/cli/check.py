@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdactors.cli.text import amount
+from mdactors.errors import JournalError
 
 TYPE_CHECKING = False  # known to type checkers; the typing module would cost a tenth of a whole verb
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def _repair(context: Context, path: Path) -> Path:
 
     now = datetime.now(UTC)  # noqa: TID251 - a file's name, in a command that has no platform and so no clock
     with hold(Path(context.state), now.isoformat(timespec="seconds")):
-        return salvage(path, f"{now:%Y%m%dT%H%M%SZ}")[1]
+        try:
+            return salvage(path, f"{now:%Y%m%dT%H%M%SZ}")[1]
+        except OSError as error:
+            raise JournalError(f"{path} can't be repaired: {error}; nothing of it is lost: try again") from error
 
 
 def _tell(context: Context, report: Report, kept: Path | None) -> None:

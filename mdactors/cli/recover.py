@@ -133,14 +133,15 @@ def _set_aside(context: Context) -> Path | None:
     from datetime import UTC, datetime  # noqa: PLC0415 - as above
 
     from mdactors.cli.stopped import JOURNAL_NAME  # noqa: PLC0415
-    from mdactors.runtime.journal.check import SIDES  # noqa: PLC0415
+    from mdactors.runtime.journal.files import files, finish  # noqa: PLC0415
     from mdactors.runtime.statelock import hold  # noqa: PLC0415
 
     path = Path(context.state) / JOURNAL_NAME
     now = datetime.now(UTC)  # noqa: TID251 - a file's name, in a command that has no platform and so no clock
     kept = path.with_name(f"{path.name}.before-recovery-{now:%Y%m%dT%H%M%SZ}")
     with hold(Path(context.state), now.isoformat(timespec="seconds")):
-        there = [side for side in ("", *SIDES) if path.with_name(path.name + side).exists()]
-        for side in there:
-            path.with_name(path.name + side).rename(kept.with_name(kept.name + side))
+        finish(path)
+        there = [(old, new) for old, new in zip(files(path), files(kept), strict=True) if old.exists()]
+        for old, new in reversed(there):  # what lies beside the log first: SQLite would throw away what is left alone
+            old.rename(new)
     return kept if there else None

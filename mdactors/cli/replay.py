@@ -6,6 +6,7 @@ Reads the log of a state folder, of a running platform too, and changes nothing.
 from __future__ import annotations
 
 import argparse
+import math
 
 from mdactors.cli import text
 from mdactors.errors import InputError, UnknownJobError
@@ -47,14 +48,14 @@ def moment(given: str) -> float:
     """Return a point in time in epoch seconds."""
     from datetime import datetime  # noqa: PLC0415 - only here
 
-    try:
-        return float(given)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(given).timestamp()
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is no time: 2026-12-01T10:30:00, or seconds since 1970") from None
+    for read in (float, lambda iso: datetime.fromisoformat(iso).timestamp()):
+        try:
+            time = read(given)
+        except (ValueError, OverflowError):
+            continue
+        if math.isfinite(time):
+            return time
+    raise argparse.ArgumentTypeError(f"{given!r} is no time: 2026-12-01T10:30:00, or seconds since 1970")
 
 
 def changes(given: str) -> dict[str, float]:
@@ -68,6 +69,8 @@ def changes(given: str) -> dict[str, float]:
             wanted[name] = CHANGES[name](value)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{name}={value!r} is no number") from None
+        if not math.isfinite(wanted[name]):
+            raise argparse.ArgumentTypeError(f"{name}={value} is no number")
         if wanted[name] < 0 or (name == "slots" and wanted[name] < 1):
             raise argparse.ArgumentTypeError(f"{name}={value} is too small")
     return wanted
@@ -98,6 +101,8 @@ def _records(context: Context) -> Iterator[Record]:
         if options.at is not None and record.time > options.at:
             return
         yield record
+        if record.seq == options.until:
+            return  # what follows may not be readable
 
 
 # ---------------------------------------------------------------- the state
@@ -139,13 +144,15 @@ def _table(context: Context, name: str, rows: list[dict[str, Any]]) -> None:
     if name == "jobs":
         jobtable.table(context.out, rows)
     elif rows:
-        heads = tuple(name for name, value in rows[0].items() if not isinstance(value, dict | list))
+        heads = tuple(name for name, value in rows[0].items() if not isinstance(value, dict))
         context.out.table(heads, [[_cell(row[head]) for head in heads] for row in rows])
     else:
         context.out.line("nothing waits" if name == "scheduler" else "nothing is known")
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

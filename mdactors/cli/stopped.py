@@ -16,7 +16,7 @@ from mdactors.core.lifecycle import Job, Jobs, JobState
 from mdactors.errors import InputError, JournalError, NoPlatformError, UnknownJobError
 from mdactors.ports import Snapshot
 from mdactors.runtime.journal.snapshots import newest
-from mdactors.runtime.journal.sql import FAULTS, PICK, Row, connect, record_of
+from mdactors.runtime.journal.sql import FAULTS, Row, picked, record_of
 from mdactors.runtime.journal.sql import rows as stored
 from mdactors.views.jobs import job_detail, job_page
 from mdactors.views.platform import matrix_view, status_view
@@ -101,8 +101,8 @@ def resumed(state: str, snapshot: Snapshot | None) -> Iterator[Record]:
     Raises as `records` does.
     """
     if snapshot is not None:
-        with _reading(state) as path, contextlib.closing(connect(path)) as connection:
-            yield from map(record_of, connection.execute(PICK, (msgspec.json.encode(snapshot.needed).decode(),)))
+        with _reading(state) as path:
+            yield from map(record_of, picked(path, snapshot.needed))
     yield from records(state, snapshot.seq if snapshot else 0)
 
 

@@ -20,6 +20,8 @@ class HealthCore:
         self.unhealthy: set[str] = set()
         self.suspicion: dict[str, list[int]] = {}
         """Device -> the jobs whose failures in a row point at it."""
+        self.lifted: dict[str, int] = {}
+        """Device -> the job that ran well there after others had made it suspicious."""
         self._ran_on: dict[tuple[int, int], str] = {}
         self._reports: dict[str, tuple[int, DeviceReported]] = {}
         """Device -> its newest report, until a change of its health follows from that one or from something newer."""
@@ -60,8 +62,8 @@ class HealthCore:
         if ended.outcome == "vanished" or (ended.diagnosis is not None and ended.diagnosis.kind in BLAMED):
             self.suspicion.setdefault(device, []).append(ended.job)
             self._last_seq[device] = seq
-        elif ended.outcome in {"completed", "stopped"}:
-            self.suspicion.pop(device, None)
+        elif ended.outcome in {"completed", "stopped"} and self.suspicion.pop(device, []):
+            self.lifted[device] = ended.job
 
     def decide(self, now: float) -> list[Effect]:
         """Return the changes of health that follow."""

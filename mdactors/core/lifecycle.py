@@ -276,8 +276,9 @@ def _(event: JobRejected, row: Job, record: Record) -> None:
 
 @_detail(JobCancelRequested)
 def _(event: JobCancelRequested, row: Job, record: Record) -> None:
-    row.cancel_requested = True
-    row.last_seq = record.seq
+    if row.state not in TERMINAL:  # else it came too late: an ended job stays as it is
+        row.cancel_requested = True
+        row.last_seq = record.seq
 
 
 @_detail(JobRequeued)

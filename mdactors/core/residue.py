@@ -1,8 +1,9 @@
 """What a start still needs of the past: the records from which something may follow.
 
-A job is closed when it has ended, its attempts are in the archive and no device is under suspicion because of it. The
-facts of closed jobs are not folded again, so that a log of years opens as fast as one of a day: a start folds the
-residue, then everything after it, by the same `apply` as ever.
+A job is closed when it has ended, its attempts are in the archive, no device is under suspicion because of it, and it
+was not by it that one was last cleared of suspicion: what others did there before would count again. The facts of
+closed jobs are not folded again, so that a log of years opens as fast as one of a day: a start folds the residue, then
+everything after it, by the same `apply` as ever.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from events.base import Record
-from events.devices import CapabilitiesProbed, DeviceRecovered, DeviceReported, DeviceUnhealthy
+from events.devices import CapabilitiesProbed, DeviceRecovered, DeviceReported, DeviceUnhealthy, ProbeRequested
 from events.platform import PlatformStarted
 from events.results import PairReconciled, ReconcileFailed, ReconcileRequested
 from mdactors.core.health import HealthCore
@@ -43,18 +44,24 @@ class Residue:
         self._health.apply(record)
         job = getattr(record.event, "job", None)
         if job is not None:
-            self._of_job.setdefault(job, []).append(record.seq)
-            if job in self._jobs.rows and self._jobs.rows[job].state in TERMINAL:
-                self._ended.add(job)
+            if job in self._jobs.rows:  # else it was closed before this life; nothing follows for it
+                self._of_job.setdefault(job, []).append(record.seq)
+                if self._jobs.rows[job].state in TERMINAL:
+                    self._ended.add(job)
             return
         match record.event:
             case CapabilitiesProbed(node=node, capabilities=capabilities):
                 self._newest["probed", node] = record.seq
+                self._newest.pop(("look",), None)
                 self._probed |= {row.id: record.seq for row in capabilities}
+            case ProbeRequested():
+                self._newest[("look",)] = record.seq
             case PlatformStarted():
                 self._newest[("platform",)] = record.seq
-            case DeviceUnhealthy(device=device) | DeviceRecovered(device=device):
-                self._newest["health", device] = record.seq
+            case DeviceUnhealthy(device=device):
+                self._newest["unhealthy", device] = record.seq
+            case DeviceRecovered(device=device):  # which lifts a suspicion for good, whatever comes later
+                self._newest["recovered", device] = record.seq
             case DeviceReported(device=device):
                 self._newest["reported", device] = record.seq
             case ReconcileRequested(a=a, b=b):
@@ -67,7 +74,7 @@ class Residue:
     def closable(self) -> list[Job]:
         """Return the jobs that are closed now and were not before."""
         suspects = {job for jobs in self._health.suspicion.values() for job in jobs}
-        ended = [self._jobs.rows[job] for job in sorted(self._ended - suspects)]
+        ended = [self._jobs.rows[job] for job in sorted(self._ended - suspects - {*self._health.lifted.values()})]
         return [row for row in ended if all(attempt.archived for attempt in row.attempts)]
 
     def forget(self, closed: Iterable[Job]) -> None:

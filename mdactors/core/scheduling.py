@@ -256,7 +256,8 @@ class SchedulerCore:
         self._due[entry.job] = None  # it may have been cancelled, or its device lost, in between
 
     def _ended(self, event: AttemptEnded, entry: Entry) -> None:
-        self.busy.pop(entry.slot, None)
+        if self.busy.get(entry.slot) == entry.job:  # else a log that was cut off heard of this end after the next beginning
+            del self.busy[entry.slot]
         entry.slot, entry.ended = "", event
         entry.failures += event.outcome in {"failed", "vanished"}
         self._due[entry.job] = None

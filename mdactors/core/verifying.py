@@ -16,7 +16,7 @@ from events.attempts import AttemptStopRequested, JobAssigned
 from events.base import Event, Record
 from events.devices import DeviceRecovered, DeviceUnhealthy
 from events.jobs import JobAccepted, JobCancelled, JobCompleted, JobFailed, JobRejected, JobRequeued
-from events.platform import ActorRestarted, Mode, PlatformStarted, Policy
+from events.platform import ActorRestarted, JobsRegained, Mode, PlatformStarted, Policy
 from mdactors.core.base import Core
 from mdactors.core.effects import Publish
 from mdactors.core.health import HealthCore
@@ -25,6 +25,10 @@ from mdactors.core.scheduling import SchedulerCore
 
 LOGIC = Policy().logic
 """Number of the rules that this version decides by."""
+
+
+BEGINNINGS = (PlatformStarted, JobsRegained)
+"""By what a life begins. A log that was cut off may have lost some of what was decided at the last moment before."""
 
 
 class Deciders(msgspec.Struct, frozen=True):
@@ -88,7 +92,8 @@ class _Shadow:
     def take(self, record: Record) -> Difference | None:
         """Take the next record of the log; return a difference that has come to light."""
         own = record.seen > 0 and isinstance(record.event, self.decider.says)
-        found = self.close() if self._group and not (own and record.seen == self._group[0].seen) else None
+        goes_on = own and self._group and record.seen == self._group[0].seen
+        found = None if goes_on else self.close(cut=isinstance(record.event, BEGINNINGS))
         if own:
             self._group.append(record)
         if isinstance(record.event, PlatformStarted):
@@ -99,8 +104,8 @@ class _Shadow:
         self._waiting.append(record)
         return found
 
-    def close(self) -> Difference | None:
-        """Judge what was decided at the moment that is now complete."""
+    def close(self, *, cut: bool) -> Difference | None:
+        """Judge what was decided at one moment, now that all of it is there; cut: some may have been lost."""
         if not self._group:
             return None
         group, self._group = self._group, []
@@ -110,6 +115,8 @@ class _Shadow:
         self.decisions += len(group)
         logged = [record.event for record in group]
         missing, surplus = _without(logged, decided), _without(decided, logged)
+        if cut and not missing:
+            return None
         if not missing and not surplus:
             return None
         return Difference(
@@ -160,7 +167,7 @@ def verify(records: Iterable[Record]) -> Verdict:
         judged = record if logic == LOGIC else msgspec.structs.replace(record, seen=0)
         for found in filter(None, (shadow.take(judged) for shadow in shadows)):
             return _verdict(shadows, foreign, found)
-    return _verdict(shadows, foreign, next(filter(None, (shadow.close() for shadow in shadows)), None))
+    return _verdict(shadows, foreign, next(filter(None, (shadow.close(cut=True) for shadow in shadows)), None))
 
 
 def _verdict(shadows: Iterable[_Shadow], foreign: set[int], difference: Difference | None) -> Verdict:

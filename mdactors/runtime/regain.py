@@ -7,28 +7,60 @@ platform goes its usual way.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
-from events.attempts import AttemptEnded, JobAssigned
+from events.attempts import AttemptEnded, AttemptStarted, JobAssigned
 from events.base import Event, Record
 from events.devices import CapabilitiesProbed, ProbeRequested
 from events.jobs import JobAccepted, JobRequeued
+from events.outcome import Diagnosis
 from events.platform import JobsRegained
 from mdactors.core.capabilities import Matrix
-from mdactors.core.lifecycle import Jobs, JobState
-from mdactors.ports import Engine, Evidence, Found, Substrate
+from mdactors.core.lifecycle import ACTIVE, Job, Jobs, JobState
+from mdactors.ports import Engine, Evidence, Found, Substrate, Verdict
 from mdactors.runtime.folders import Folders, JobFile, Launched
 from mdactors.runtime.judging import judged
 from mdactors.runtime.workshop import Offload
 
 log = structlog.get_logger("mdactors.regain")
 
+BEHIND = ACTIVE | {JobState.SUBMITTED, JobState.QUEUED}
+"""What the log may say of jobs whose folders know more."""
+NOT_LAUNCHED = Diagnosis(
+    kind="resource", code="not-launched", summary="it was never launched; another attempt followed", retry="same"
+)
+
 Fact = tuple[float, Event]
 """When it became true (seconds since the epoch), and what."""
+
+
+class _Begun(NamedTuple):
+    """An attempt of which a folder tells, and what became of it."""
+
+    number: int
+    launched: Launched
+    found: Found
+
+    def beginning(self, job: int, folder: Path) -> list[Fact]:
+        """Return the facts by which it began."""
+        launched = self.launched
+        assigned = JobAssigned(
+            job=job,
+            attempt=self.number,
+            slot=launched.slot.id,
+            device=launched.device.id,
+            capability=launched.capability.id,
+            cpus=launched.slot.cpus,
+        )
+        facts: list[Fact] = [(launched.assigned_at, assigned)]
+        if self.found.handle is not None:
+            facts.append((launched.assigned_at, launched.started(job, self.number, folder, self.found.handle)))
+        return facts
 
 
 class Regainer:
@@ -76,54 +108,73 @@ class Regainer:
         facts = [
             (now, JobsRegained(jobs=tuple(job for job, _ in regained))),
             *self._hardware(probes, now),
-            *(fact for _, some in regained for fact in some),
+            *_running_last([fact for _, some in regained for fact in some]),
         ]
         return [Record(first + place, time, first if place else 0, event) for place, (time, event) in enumerate(facts)]
 
     def _behind(self, numbers: Iterable[int]) -> list[int]:
-        """Return the jobs about which a folder may know more: for others the executor asks the substrate, as at every start."""
+        """Return the jobs about which a folder may know more."""
         there = set(numbers)
-        queued = {job for job, row in self._jobs.rows.items() if row.state is JobState.QUEUED}
-        return sorted(there.difference(self._jobs.numbers()) | (there & queued))
+        behind = {job for job, row in self._jobs.rows.items() if row.state in BEHIND}
+        return sorted(there.difference(self._jobs.numbers()) | (there & behind))
 
     async def _facts(self, job: int, folder: Path, probes: list[Launched], now: float) -> list[Fact]:
         row = self._jobs.rows.get(job)
         told = await self._offload(lambda: self._folders.told(folder))
+        if told is None or told.submitted.job != job:  # torn, or somebody's copy of another folder
+            told = _logged(row) if row else None
         if told is None:
             log.warning(
-                "a job folder is not in the log and can't be read; its number is not used again", folder=str(folder)
+                "a job folder is not in the log and does not tell of its job; its number is not used again",
+                folder=str(folder),
             )
             return []
-        attempts = await self._offload(lambda: self._folders.launches(folder))
-        known = len(row.attempts) if row else 0
-        later = [facts async for facts in self._attempts(told, folder, attempts[known:], now)]
-        probes += [launched for _, launched in attempts[known:]]
-        return [*([] if row else _submitted(told)), *(fact for facts in later for fact in facts)]
+        launches = await self._offload(lambda: self._folders.launches(folder))
+        begun = await self._begun(folder, launches[_ended(row) :])
+        if row and row.state in ACTIVE and len(begun) < 2:
+            return []  # what has become of the attempt that the log knows of is its executor's affair
+        probes += [each.launched for each in begun]
+        later = [
+            fact for fact in await self._attempts(told, folder, begun, now) if row is None or _is_new(fact[1], row)
+        ]
+        return [*_accepted(told, row.state if row else None, began=bool(later)), *later]
 
-    async def _attempts(
-        self, told: JobFile, folder: Path, launches: Sequence[tuple[int, Launched]], now: float
-    ) -> AsyncIterator[list[Fact]]:
-        job = told.submitted.job
-        for place, (number, launched) in enumerate(launches):
-            found = await self._substrate.find(str(folder), number)
-            if found.state == "absent":
-                return  # it will be given out again under the same number
-            yield _began(job, number, folder, launched, found)
-            if found.state == "running":
-                return
-            ended = await self._offload(lambda: self._end(told, number, folder, launched, found))  # noqa: B023 - awaited
-            when = found.exit.time if found.exit else now
-            yield [(when, ended)]
-            if place + 1 < len(launches):
-                yield [(when, JobRequeued(job=job, attempt=number, reason="another attempt followed"))]
+    async def _begun(self, folder: Path, launches: Sequence[tuple[int, Launched]]) -> list[_Begun]:
+        """Return what became of attempts, up to the last that was launched: one behind it is given out again, numbered alike."""
+        begun = [_Begun(*each, await self._substrate.find(str(folder), each[0])) for each in launches]
+        while begun and begun[-1].found.state == "absent":
+            begun.pop()
+        return begun
 
-    def _end(self, told: JobFile, number: int, folder: Path, launched: Launched, found: Found) -> AttemptEnded:
-        evidence = Evidence(spec=told.submitted.spec, attempt=number, exit=found.exit, stop_asked=False)
-        verdict = judged(self._engines.get(launched.capability.engine), folder, evidence)
+    async def _attempts(self, told: JobFile, folder: Path, begun: Sequence[_Begun], now: float) -> list[Fact]:
+        facts: list[Fact] = []
+        for place, each in enumerate(begun, 1):
+            facts += each.beginning(told.submitted.job, folder)
+            if each.found.state == "running":
+                break
+            followed = place < len(begun)
+            ended = await self._offload(functools.partial(self._end, told, folder, each, followed=followed))
+            gone_by = begun[place].launched.assigned_at if followed else now
+            when = each.found.exit.time if each.found.exit else gone_by
+            facts.append((when, ended))
+            if followed:
+                again = JobRequeued(job=ended.job, attempt=each.number, reason="another attempt followed")
+                facts.append((when, again))
+        return facts
+
+    def _end(self, told: JobFile, folder: Path, begun: _Begun, *, followed: bool) -> AttemptEnded:
+        found = begun.found
+        evidence = Evidence(spec=told.submitted.spec, attempt=begun.number, exit=found.exit, stop_asked=False)
+        if found.state == "absent":
+            verdict = Verdict(outcome="failed", diagnosis=NOT_LAUNCHED)
+        else:
+            verdict = judged(self._engines.get(begun.launched.capability.engine), folder, evidence)
+        if followed and verdict.outcome == "completed":  # the files are by now those of a later attempt
+            verdict = Verdict(outcome="stopped" if found.exit else "vanished")
         return AttemptEnded(
             job=told.submitted.job,
-            attempt=number,
-            slot=launched.slot.id,
+            attempt=begun.number,
+            slot=begun.launched.slot.id,
             outcome=verdict.outcome,
             exit=found.exit,
             figures=verdict.figures,
@@ -145,23 +196,48 @@ class Regainer:
         return [(now, probed), (now, ProbeRequested(by="recovery"))]
 
 
-def _submitted(told: JobFile) -> list[Fact]:
-    facts: list[Fact] = [(told.submitted_at, told.submitted)]
-    if told.candidates:
+def _logged(row: Job) -> JobFile:
+    """What the log says where the folder does not."""
+    return JobFile(submitted_at=row.submitted_at, submitted=row.submitted, candidates=row.candidates)
+
+
+def _accepted(told: JobFile, state: JobState | None, *, began: bool) -> list[Fact]:
+    """What brings a job as far as the queue; None: the log does not know it."""
+    facts: list[Fact] = []
+    if state is None:
+        facts.append((told.submitted_at, told.submitted))
+    if state in {None, JobState.SUBMITTED} and (told.candidates or began):
         facts.append((told.submitted_at, JobAccepted(job=told.submitted.job, candidates=told.candidates)))
     return facts
 
 
-def _began(job: int, number: int, folder: Path, launched: Launched, found: Found) -> list[Fact]:
-    assigned = JobAssigned(
-        job=job,
-        attempt=number,
-        slot=launched.slot.id,
-        device=launched.device.id,
-        capability=launched.capability.id,
-        cpus=launched.slot.cpus,
-    )
-    facts: list[Fact] = [(launched.assigned_at, assigned)]
-    if found.handle is not None:
-        facts.append((launched.assigned_at, launched.started(job, number, folder, found.handle)))
-    return facts
+def _running_last(facts: list[Fact]) -> list[Fact]:
+    """Put the attempts that still run behind all others: the slots are theirs, whoever had them before."""
+    ended = {(event.job, event.attempt) for _, event in facts if isinstance(event, AttemptEnded)}
+
+    def runs(fact: Fact) -> bool:
+        event = fact[1]
+        return isinstance(event, JobAssigned | AttemptStarted) and (event.job, event.attempt) not in ended
+
+    return sorted(facts, key=runs)
+
+
+def _ended(row: Job | None) -> int:
+    """Return how many attempts the log has the end of, and what followed from it."""
+    return 0 if row is None else len(row.attempts) - (row.state in ACTIVE)
+
+
+def _is_new(event: Any, row: Job) -> bool:  # noqa: ANN401 - whatever is about an attempt
+    """Return whether the log lacks a fact."""
+    if event.attempt > len(row.attempts):
+        return True
+    attempt = row.attempts[-1]
+    match event:
+        case JobAssigned():
+            return False
+        case AttemptStarted():
+            return attempt.started is None and attempt.ended is None
+        case AttemptEnded():
+            return attempt.ended is None
+        case _:
+            return True

@@ -267,7 +267,7 @@ def _on(row: Job, attempt: Attempt, matrix: Matrix) -> dict[str, Any]:
         "ns_per_day": progress.ns_per_day if progress else figures.ns_per_day,
         "seconds_left": progress.seconds_left if progress else None,
         "started_at": next((each.started for each in row.attempts if each.started is not None), None),
-        "wait_seconds": first.assigned - row.submitted_at,
+        "wait_seconds": max(first.assigned - row.submitted_at, 0.0),  # the clock may have been set back
     }
 
 

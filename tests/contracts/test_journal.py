@@ -1,4 +1,4 @@
-"""What every journal does: appends groups whole, reads them back in order."""
+"""What every journal does: appends groups whole, reads them back in order, keeps a snapshot."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +15,14 @@ from hypothesis import strategies as st
 from events.base import Event, Record
 from events.devices import DeviceUnhealthy, ProbeRequested
 from events.jobs import JobCancelRequested, JobSubmitted
+from events.outcome import Diagnosis
 from events.spec import TprJob
+from mdactors.core.lifecycle import JobState
 from mdactors.errors import JournalError
 from mdactors.ports import Journal
 from mdactors.runtime.journal.memory import MemoryJournal
 from mdactors.runtime.journal.sqlite import SqliteJournal
+from tests.mdactors.runtime.journal.kit import a_snapshot, story
 
 Open = Callable[[Path], Awaitable[Journal]]
 
@@ -131,6 +135,95 @@ async def test_a_reader_goes_on_over_a_group_that_failed(journal: Journal) -> No
                 await journal.append(some(1, first=7))
         seqs.append(record.seq)
     assert seqs == list(range(1, 2501))
+
+
+# ---------------------------------------------------------------- parts of it
+
+
+async def test_facts_of_one_kind_are_read_alone(journal: Journal) -> None:
+    records = numbered([ProbeRequested(by="a"), JobCancelRequested(job=1), ProbeRequested(by="b")])
+    await journal.append(records)
+    assert [record async for record in journal.read(kind=ProbeRequested)] == [records[0], records[2]]
+    assert [record async for record in journal.read(1, kind=ProbeRequested)] == [records[2]]
+    assert [record async for record in journal.read(kind=DeviceUnhealthy)] == []
+
+
+async def test_records_are_picked_in_order(journal: Journal) -> None:
+    records = some(2000)
+    await journal.append(records)
+    assert [record async for record in journal.pick((7, 3, 3, 9999, 1500))] == [records[2], records[6], records[1499]]
+    assert [record async for record in journal.pick(range(1, 2001))] == records
+    assert [record async for record in journal.pick(())] == []
+
+
+async def test_who_decided_on_what_comes_back(journal: Journal) -> None:
+    decided = Record(2, 3.0, 1, JobCancelRequested(job=1), seen=1)
+    await journal.append([Record(1, 2.0, 0, ProbeRequested()), decided])
+    assert (await all_of(journal))[1] == decided
+    assert [record async for record in journal.pick((2,))] == [decided]
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+async def test_a_log_has_no_snapshot_until_one_is_kept(journal: Journal) -> None:
+    await journal.append(story())
+    assert await journal.snapshot() is None
+
+
+async def test_the_newest_snapshot_comes_back_with_all_jobs_that_were_closed(journal: Journal) -> None:
+    log = story(3)
+    await journal.append(log)
+    first, closed = a_snapshot(log[:8])  # the first job's life
+    await journal.keep(first, closed)
+    assert [row.job for row in closed] == [1]
+    second, all_closed = a_snapshot(log, counters=b'["\xc2\xb5"]')
+    await journal.keep(second, [row for row in all_closed if row.job != 1])
+    found = await journal.snapshot()
+    assert found
+    snapshot, kept = found
+    assert snapshot == second
+    assert list(kept.numbers()) == [1, 2, 3]
+    assert kept.counts == {JobState.COMPLETED: 3}
+    assert [kept.row(job) for job in (3, 1, 2)] == [all_closed[2], all_closed[0], all_closed[1]]
+    assert [job in kept for job in (0, 1, 4)] == [False, True, False]
+
+
+async def test_a_job_that_is_closed_again_has_its_newest_row(journal: Journal) -> None:
+    log = story(1)
+    await journal.append(log)
+    snapshot, [row] = a_snapshot(log)
+    await journal.keep(snapshot, [row])
+    row.cancel_requested = True
+    await journal.keep(snapshot, [row])
+    found = await journal.snapshot()
+    assert found
+    assert found[1].row(1) == row
+    assert found[1].counts == {JobState.COMPLETED: 1}
+
+
+async def test_a_snapshot_changes_nothing_in_the_log(journal: Journal) -> None:
+    log = story(2)
+    await journal.append(log)
+    await journal.keep(*a_snapshot(log))
+    assert await all_of(journal) == log
+    await journal.append(some(1, first=len(log) + 1))
+    assert await journal.last() == len(log) + 1
+
+
+async def test_what_a_snapshot_can_t_hold_leaves_the_one_before(journal: Journal) -> None:
+    log = story(3)
+    await journal.append(log)
+    before = a_snapshot(log[:8])
+    await journal.keep(*before)
+    snapshot, closed = a_snapshot(log)
+    spoiled = msgspec.structs.replace(closed[2], diagnosis=Diagnosis(kind="unknown", code="x", summary="\ud800"))
+    with pytest.raises((JournalError, UnicodeEncodeError)):
+        await journal.keep(snapshot, [closed[1], spoiled])
+    await journal.append(some(1, first=len(log) + 1))
+    found = await journal.snapshot()
+    assert found
+    assert (found[0], list(found[1].numbers())) == (before[0], [1])
 
 
 EVENTS = st.one_of(

@@ -241,3 +241,61 @@ def test_facts_that_are_not_measured_change_nothing() -> None:
     progressed = AttemptProgressed(job=1, attempt=1, step=100)
     running = (a_node(), *a_life(1)[:4])
     assert samples(*running, progressed) == samples(*running)
+
+
+# ---------------------------------------------------------------- over lives
+
+
+LIVES = records(
+    a_node(),
+    *a_life(1),
+    a_performance(1),
+    a_pair("pass"),
+    a_pair("fail"),
+    *a_life(2),
+    a_performance(2, 0.3, system='\\ "odd" \n'),
+    a_submission(3),
+    JobAccepted(job=3, candidates=()),
+    *a_start(3),
+)
+
+
+def told(metrics: Metrics) -> list[str]:
+    return sorted(metrics.render()[0].decode().splitlines())
+
+
+@pytest.mark.parametrize("at", range(len(LIVES) + 1))
+def test_counters_that_are_restored_go_on_as_if_nothing_had_been(at: int) -> None:
+    """As after a start: what is still needed of the past was folded again, then comes the rest."""
+    kept = folded(LIVES[:at]).counters()
+    metrics, jobs, matrix = Metrics(), Jobs(), Matrix()
+    for record in LIVES:
+        if record.seq == at + 1:
+            metrics.restore(kept)
+        jobs.apply(record)
+        matrix.apply(record)
+        metrics.observe(record, jobs, matrix)
+    if at == len(LIVES):
+        metrics.restore(kept)
+    assert told(metrics) == told(folded(LIVES))
+
+
+def test_what_was_counted_of_the_residue_is_not_counted_twice() -> None:
+    running = LIVES[-4:]
+    metrics, jobs, matrix = Metrics(), Jobs(), Matrix()
+    for record in (LIVES[0], *running):
+        jobs.apply(record)
+        matrix.apply(record)
+        metrics.observe(record, jobs, matrix)
+    metrics.restore(folded(LIVES).counters())
+    assert told(metrics) == told(folded(LIVES))
+
+
+def test_systems_keep_their_labels_over_lives() -> None:
+    metrics, jobs, matrix = Metrics(), Jobs(), Matrix()
+    metrics.restore(folded(records(*[a_performance(system=f"s{n}") for n in range(SYSTEMS_MAX)])).counters())
+    for record in records(a_performance(system="one more"), a_performance(system="s7")):
+        metrics.observe(record, jobs, matrix)
+    text = metrics.render()[0].decode()
+    assert 'system="other"' in text
+    assert "one more" not in text

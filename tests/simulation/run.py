@@ -7,7 +7,8 @@ import hashlib
 import sys
 import time
 
-from tests.simulation.seeds import scenario_of
+from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import scenario_of, torn_scenario_of
 from tests.simulation.world import simulate
 
 HERE = "python -m tests.simulation.run"
@@ -19,32 +20,37 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=100, metavar="N", help="how many seeds (default 100)")
     parser.add_argument("--first", type=int, default=0, metavar="S", help="the first of them (default 0)")
     parser.add_argument("--trace", type=int, metavar="SEED", help="run one seed and print all that happens")
+    parser.add_argument("--torn", action="store_true", help="the log loses its end between lives")
     parser.add_argument("--digest", action="store_true", help="print the sha256 of all logs at the end")
     asked = parser.parse_args(argv)
     if asked.trace is not None:
-        return trace(asked.trace)
-    return campaign(range(asked.first, asked.first + asked.seeds), digest=asked.digest)
+        return trace(asked.trace, torn=asked.torn)
+    return campaign(range(asked.first, asked.first + asked.seeds), torn=asked.torn, digest=asked.digest)
 
 
-def trace(seed: int) -> int:
+def _scenario(seed: int, *, torn: bool) -> Scenario:
+    return torn_scenario_of(seed) if torn else scenario_of(seed)
+
+
+def trace(seed: int, *, torn: bool) -> int:
     """Run one seed; print its scenario, everything that happens, its log, and what is wrong."""
-    scenario = scenario_of(seed)
+    scenario = _scenario(seed, torn=torn)
     seen = simulate(scenario, trace=True)
     print(scenario, *seen.trace, "=== the log", seen.log, sep="\n")
     print(f"=== seed {seed}: {len(seen.problems)} problems", *seen.problems, sep="\n")
     return bool(seen.problems)
 
 
-def campaign(seeds: range, *, digest: bool) -> int:
+def campaign(seeds: range, *, torn: bool, digest: bool) -> int:
     """Run many seeds; print those that fail as they fail, with what is wrong and how to see it again."""
     began, failed, logs, lives = time.monotonic(), 0, hashlib.sha256(), 0
     for count, seed in enumerate(seeds, 1):
-        seen = simulate(scenario_of(seed))
+        seen = simulate(_scenario(seed, torn=torn))
         logs.update(seen.log.encode())
         lives += len(seen.lives)
         if seen.problems:
             failed += 1
-            print(f"\nseed {seed}; again: {HERE} --trace {seed}", *seen.problems, sep="\n  ")
+            print(f"\nseed {seed}; again: {HERE}{' --torn' * torn} --trace {seed}", *seen.problems, sep="\n  ")
         if sys.stderr.isatty() or count % 100 == 0 or count == len(seeds):
             pace = count / max(time.monotonic() - began, 1e-9)
             text = f"{count}/{len(seeds)} seeds, {lives} lives, {failed} failed, {pace:.0f} seeds/s"

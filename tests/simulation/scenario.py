@@ -114,6 +114,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each life of the platform, the number of the moment at which it dies; lives beyond the last die of nothing."""
     away: tuple[float, ...] = ()
     """Seconds between two lives; 5 beyond the last."""
+    torn: tuple[float | None, ...] = ()
+    """After each life of the platform, the share of the log that is left of it; None: all, as beyond the last."""
     between: tuple[Mode, ...] = ()
     """Between two lives somebody looks, or sees through what was begun, for `away` seconds; "work": nobody."""
     full: tuple[tuple[float, float], ...] = ()

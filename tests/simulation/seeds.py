@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Literal, get_args
 
+import msgspec
+
 from events.hardware import Device
 from events.platform import Mode
 from events.spec import PriorityClass
@@ -38,6 +40,14 @@ TROUBLES: tuple[TroubleKind, ...] = ("lose", "remove", "kill", "vanish", "power"
 def scenario_of(seed: int) -> Scenario:
     """Return the scenario of a seed."""
     return _Maker(seed).scenario()
+
+
+def torn_scenario_of(seed: int) -> Scenario:
+    """Return the scenario of a seed, in which the log loses its end, or all of it, after some lives."""
+    dice = random.Random(f"torn {seed}")
+    deaths = tuple(1 + int(dice.expovariate(1 / 80)) for _ in range(dice.randint(1, 3)))
+    torn = tuple(dice.choice([0.0, dice.random(), dice.random(), None]) for _ in deaths)
+    return msgspec.structs.replace(scenario_of(seed), deaths=deaths, torn=torn)
 
 
 class _Maker:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -13,15 +13,17 @@ from actors.healthwatcher import HealthWatcher
 from events.attempts import AttemptEnded, AttemptStarted, AttemptStopRequested, JobAssigned
 from events.base import Event, Record
 from events.devices import DeviceReported, DeviceUnhealthy
-from events.jobs import JobAccepted, JobCancelRequested, JobCompleted, JobFailed, JobRequeued, JobSubmitted
-from events.outcome import Diagnosis
+from events.jobs import JobAccepted, JobCancelRequested, JobCompleted, JobFailed, JobRejected, JobRequeued, JobSubmitted
+from events.outcome import Candidate, Diagnosis
 from events.platform import ActorRestarted, PlatformStarted, Policy
 from events.results import PerformanceRecorded, ReconcileRequested
 from mdactors.core.archiving import ArchivistCore
 from mdactors.core.lifecycle import Jobs
 from mdactors.core.queue import Queue
-from mdactors.core.scheduling import SchedulerCore
+from mdactors.core.residue import Residue
+from mdactors.core.scheduling import Entry, SchedulerCore
 from mdactors.ports import Found, Situation
+from mdactors.runtime.regain import Regainer
 from tests.simulation import invariants
 from tests.simulation.engine import SimulatedEngine
 from tests.simulation.invariants import INVARIANTS, Invariant, Witness, drift
@@ -152,6 +154,9 @@ TAMPERED: list[tuple[Invariant, Change]] = [
     (invariants.failed_devices_are_left, after(AttemptStarted, DeviceUnhealthy(device="cpu:0", reason="hot"))),
     (invariants.reports_are_heard, late(DeviceReported)),
     (invariants.questions_are_answered, after(JobAssigned, ReconcileRequested(a=1, b=2))),
+    (invariants.decisions_would_be_made_again, other(JobAssigned, slot="cpu:0/1")),
+    (invariants.decisions_would_be_made_again, other(JobCompleted, attempt=9)),
+    (invariants.a_snapshot_leads_where_the_log_leads, other(JobRejected, refusals=())),
 ]
 
 
@@ -193,12 +198,26 @@ def retried_for_ever(ended: AttemptEnded, **known: Any) -> Event:
     return JobCompleted(job=ended.job, attempt=ended.attempt) if done else again
 
 
+CHOICES = SchedulerCore.choices
+
+
+def worst_first(self: SchedulerCore, entry: Entry) -> Iterator[Candidate]:
+    return reversed([*CHOICES(self, entry)])
+
+
+async def nothing(self: Regainer, numbers: Sequence[int], first: int, now: float) -> list[Record]:
+    return []
+
+
 async def never_there(self: SimulatedSubstrate, folder: str, attempt: int) -> Found:
     return Found(state="absent")
 
 
 async def deaf(self: HealthWatcher) -> None:
     return
+
+
+FILL = SchedulerCore._fill
 
 
 class Forgetful(SyncedJournal):
@@ -229,6 +248,9 @@ WAS_TOLD = msgspec.structs.replace(DIES, deeds=(*DIES.deeds, Submit(at=55.0, wis
 WAS_TOLD_THE_SAME = msgspec.structs.replace(DIES, deeds=(*WAS_TOLD.deeds, Submit(at=66.0, wishes=(Wish(),))))
 IS_KILLED = msgspec.structs.replace(wishes(LONG), troubles=(Trouble(at=60.0, kind="kill"),))
 
+TORN = msgspec.structs.replace(DIES, torn=(0.0,))
+MANY = wishes(*[Script()] * 12)
+
 BROKEN: list[tuple[Invariant, Scenario, Any]] = [
     (invariants.nobody_is_overtaken, wishes(LONG, *[Script()] * 4), mock.patch.object(Queue, "best", last_in_line)),
     (invariants.nothing_waits_in_calm, wishes(LONG), mock.patch.object(SchedulerCore, "_free_slots", return_value={})),
@@ -257,6 +279,17 @@ BROKEN: list[tuple[Invariant, Scenario, Any]] = [
         wishes(LONG),
         mock.patch.object(ArchivistCore, "decide", return_value=[]),
     ),
+    (
+        invariants.decisions_would_be_made_again,
+        wishes(LONG),
+        mock.patch.object(SchedulerCore, "choices", worst_first),
+    ),
+    (
+        invariants.a_snapshot_leads_where_the_log_leads,
+        MANY,
+        mock.patch.object(Residue, "needed", return_value=[]),
+    ),
+    (invariants.what_has_a_folder_is_regained, TORN, mock.patch.object(Regainer, "records", nothing)),
 ]
 
 

@@ -25,6 +25,12 @@ def test_whatever_happens_the_invariants_hold(first: int, capsys: pytest.Capture
     assert found == 0, capsys.readouterr().out
 
 
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_where_the_log_loses_its_end_the_job_folders_know(first: int, capsys: pytest.CaptureFixture[str]) -> None:
+    found = main(["--torn", "--first", str(first), "--seeds", str(BLOCK)])
+    assert found == 0, capsys.readouterr().out
+
+
 def test_seeds_make_scenarios_that_differ() -> None:
     assert len({repr(scenario_of(seed)) for seed in range(50)}) == 50
 

@@ -7,6 +7,7 @@ import msgspec
 from events.attempts import AttemptEnded, AttemptStarted, JobAssigned
 from events.base import Event
 from events.jobs import JobCompleted, JobFailed, JobRequeued
+from events.platform import JobsRegained
 from mdactors.config import PolicySettings, SlotSettings
 from tests.simulation.invariants import Witness
 from tests.simulation.scenario import Refresh, Restart, Scenario, Submit, Trouble, Wish, cpu, gpu
@@ -100,6 +101,28 @@ def test_a_life_decides_by_its_own_policy_from_the_first_decision_on() -> None:
     assert [type(event) for event in told(story).of(JobRequeued, JobFailed)] == [JobRequeued]
     again = told(msgspec.structs.replace(story, deaths=(ended,)))
     assert [type(event) for event in again.of(JobRequeued, JobFailed)] == [JobFailed]
+
+
+def test_a_log_that_is_lost_while_jobs_run_is_made_again_and_nothing_runs_twice() -> None:
+    crash = Trouble(at=50.0, kind="crash")
+    jobs = submitted(LONG, SHORT, SHORT, SHORT)
+    seen = told(Scenario(devices=(cpu(2),), deeds=jobs, troubles=(crash,), torn=(0.0,)))
+    assert seen.records[0].event == JobsRegained(jobs=(1, 2))
+    assert sorted(key for key, _ in seen.processes()) == [(1, 1), (2, 1)]
+    assert [event.job for event in seen.of(JobCompleted)] == [2, 1]
+
+
+def test_a_log_that_is_cut_off_anywhere_gets_its_end_from_the_job_folders() -> None:
+    story = Scenario(
+        devices=(cpu(2),),
+        deeds=submitted(LONG, Script(fates=(Fate("files", 250),)), SHORT),
+        troubles=(Trouble(at=70.0, kind="crash"),),
+    )
+    whole = told(story)
+    for left in range(len(whole.records)):
+        seen = told(msgspec.structs.replace(story, torn=(left / len(whole.records),)))
+        assert seen.regainable
+        assert {*seen.regainable} <= {event.job for event in seen.of(JobCompleted)}
 
 
 def test_the_causes_of_a_second_attempt_lead_back_to_the_device_that_failed() -> None:

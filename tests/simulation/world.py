@@ -43,6 +43,8 @@ AGAIN = 5.0
 AWAY = 5.0
 """Seconds between two lives, where the scenario says nothing."""
 
+SNAPSHOT_EVERY = 20
+"""Records between two snapshots: few, so that most starts have one, and some have one that is just made."""
 UNSYNCED = 600
 """Bytes of a file that a loss of power may take; about three rows of the ledger."""
 MEMORY = Path("/dev/shm")
@@ -70,6 +72,11 @@ class World:
         self.problems: list[str] = []
         self.trace: list[str] = []
         self._spans: list[tuple[float, float]] = []
+        self._synced = 0
+        """Bytes of the ledger that no loss of power can take."""
+        self._torn = False
+        self._regainable: set[int] = set()
+        """Jobs that had a folder when the log lost its end."""
         self._tracing = trace
         self._random = random.Random(scenario.seed)
         self._todo: list[Deed] = sorted(scenario.deeds, key=lambda deed: deed.at)
@@ -90,6 +97,9 @@ class World:
             spans=tuple(self._spans),
             full=(*self.scenario.full, *self.scenario.files_full),
             commit_seconds=self.scenario.delays.commit,
+            kept=await self.durable.snapshot(),
+            torn=self._torn,
+            regainable=tuple(sorted(self._regainable)),
         )
 
     def tell(self, text: str) -> None:
@@ -136,6 +146,7 @@ class World:
 
     async def _between_lives(self) -> None:
         """Stay away; or let somebody have a platform for that time that starts no waiting job."""
+        self._tear(dict(enumerate(self.scenario.torn, 1)).get(len(self.lives)))
         mode = dict(enumerate(self.scenario.between, 1)).get(len(self.lives), "work")
         if mode == "work":
             await self.clock.sleep(self._away())
@@ -167,7 +178,7 @@ class World:
     async def _until_all_ended(self, platform: Platform) -> None:
         while True:
             with anyio.move_on_after(ROUND):
-                await platform.finished(list(platform.jobs.rows))
+                await platform.finished(platform.jobs.numbers())
                 return
             await self._look_after(platform)
 
@@ -209,22 +220,22 @@ class World:
                 answers = await platform.submit(entries, base=self.state, owner="somebody")
                 self.jobs += [answer.job for answer in answers]
             case Cancel(job=job):
-                await platform.cancel(self._numbers(job), by="somebody")
+                await platform.cancel(self._numbers(platform, job), by="somebody")
             case Report(device=device, condition=condition):
                 if device in platform.matrix.devices:
                     await platform.report_device(device, condition, reason="somebody says so", source="somebody")
             case Refresh():
                 await platform.refresh(by="somebody")
             case Compare(a=a, b=b):
-                match self._numbers(a, b):
+                match self._numbers(platform, a, b):
                     case [one, other]:
                         await platform.reconcile(one, other, by="somebody")
             case Restart():
                 pass
 
-    def _numbers(self, *places: int) -> list[int]:
+    def _numbers(self, platform: Platform, *places: int) -> list[int]:
         """Return the numbers of those jobs that have one by now."""
-        known = dict(enumerate(self.jobs))
+        known = {place: number for place, number in enumerate(self.jobs) if number in platform.jobs}
         return [number for place in places if (number := known.get(place)) is not None]
 
     # ------------------------------------------------------------ what breaks
@@ -252,7 +263,22 @@ class World:
         """The ledger loses its end, maybe in the middle of a line."""
         path = self.state / LEDGER_NAME
         if path.exists():
-            os.truncate(path, max(0, path.stat().st_size - self._random.randint(0, UNSYNCED)))
+            os.truncate(path, max(self._synced, path.stat().st_size - self._random.randint(0, UNSYNCED)))
+
+    def _sync(self) -> None:
+        """Have all rows of the ledger on the disk."""
+        path = self.state / LEDGER_NAME
+        self._synced = path.stat().st_size if path.exists() else 0
+
+    def _tear(self, share: float | None) -> None:
+        """Leave so much of the log, as a repair does: no snapshot. The job folders stay."""
+        if share is None:
+            return
+        self._torn = True
+        rows, self.durable = self.durable.rows, MemoryJournal()
+        self.durable.rows = rows[: int(share * len(rows))]
+        self.tell(f"=== {len(self.durable.rows)} of {len(rows)} records are left")
+        self._regainable |= {int(path.parent.name) for path in (self.state / "jobs").glob("*/job.json")}
 
     def _break(self, trouble: Trouble) -> None:
         process = self.machine.pick(trouble.pick)
@@ -310,6 +336,8 @@ class World:
         quiet = functools.partial(configure_logging, stream=io.StringIO(), level="critical")
         with (
             mock.patch("actors.building.configure_logging", quiet),
+            mock.patch("actors.building.SNAPSHOT_EVERY", SNAPSHOT_EVERY),
+            mock.patch.object(ledger.Ledger, "sync", self._sync),
             mock.patch("actors.building.usable_cores", return_value=cores),
             mock.patch("actors.building._boot_id", side_effect=lambda: self.machine.boot_id),
             mock.patch("actors.building.os.getpid", side_effect=lambda: len(self.lives)),

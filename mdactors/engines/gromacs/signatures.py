@@ -6,6 +6,7 @@ seen in runs of 2022.5 unless the comment says otherwise. Numbers of CUDA errors
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Literal
 
@@ -142,8 +143,14 @@ def matches(text: str) -> list[Diagnosis]:
     return [found for row in SIGNATURES if (found := _diagnosis(row, text)) is not None]
 
 
+@functools.cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Return what finds the words also where GROMACS broke the line between two of them, as it does after 80 columns."""
+    return re.compile(re.sub(r" (?![?*+{])", r"\\s+", words))
+
+
 def _diagnosis(row: Signature, text: str) -> Diagnosis | None:
-    match = re.search(row.words, text)
+    match = _pattern(row.words).search(text)
     if match is None:
         return None
     return Diagnosis(

@@ -16,10 +16,13 @@ from mdactors.core.capabilities import Matrix
 from mdactors.core.digest import digest
 from mdactors.core.lifecycle import Jobs
 from mdactors.errors import IllegalTransitionError, JournalError
-from mdactors.runtime.journal.sql import FAULTS, INSERT, Row, connect, record_of, rows, schema
+from mdactors.ports import Snapshot
+from mdactors.runtime.journal.files import files, finish, successor, sync_folder
+from mdactors.runtime.journal.snapshots import ClosedRows, newest
+from mdactors.runtime.journal.sql import FAULTS, INSERT, Row, connect, picked, record_of, rows, schema
 
-SIDES = ("-wal", "-shm")
-"""What SQLite keeps beside the file."""
+UNREADABLE = (*FAULTS, IllegalTransitionError)
+"""What the first record that can't follow raises."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,18 +45,23 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def check(path: Path) -> Report:
     """Read a log from its first record to its first fault: order, causes, shapes, and that each fact fits its job's state.
 
+    A snapshot has to be what the records up to it lead to.
+
     Raises:
         JournalError: there is no file, or a newer mdactors wrote it.
     """
     if not path.is_file():
         raise JournalError(f"there is no event log {path}")
-    inspection = _Inspection()
     fault = _damage(path)
-    try:
-        for row in rows(path):
-            inspection.take(row)
-    except (*FAULTS, IllegalTransitionError) as error:
-        fault = str(error)
+    with _newest(path) as kept:
+        inspection = _Inspection(kept[0].seq if kept else 0)
+        try:
+            for row in rows(path):
+                inspection.take(row)
+        except UNREADABLE as error:
+            fault = str(error)
+        if kept and not fault:
+            fault = _difference(path, *kept, inspection.then)
     return Report(
         path=str(path),
         readable_to=inspection.good,
@@ -62,10 +70,37 @@ def check(path: Path) -> Report:
     )
 
 
-class _Inspection:
-    """Folds row by row and raises at the first that can't follow."""
+@contextlib.contextmanager
+def _newest(path: Path) -> Iterator[tuple[Snapshot, ClosedRows] | None]:
+    kept = newest(path)
+    with contextlib.closing(kept[1]) if kept else contextlib.nullcontext():
+        yield kept
 
-    def __init__(self) -> None:
+
+def _difference(path: Path, snapshot: Snapshot, closed: ClosedRows, then: str) -> str:
+    """Return in which way a snapshot is not what the records lead to; empty: in none."""
+    jobs, matrix = Jobs(closed), Matrix()
+    try:
+        for record in map(record_of, picked(path, snapshot.needed)):
+            jobs.apply(record)
+            matrix.apply(record)
+        same = digest(jobs, matrix) == then
+    except UNREADABLE as error:
+        return f"the snapshot of record {snapshot.seq} can't be used: {error}"
+    return "" if same else f"the snapshot of record {snapshot.seq} is not what the records up to there lead to"
+
+
+class _Inspection:
+    """Folds row by row and raises at the first that can't follow.
+
+    Args:
+        snapshot: the record of which there is a snapshot.
+    """
+
+    def __init__(self, snapshot: int) -> None:
+        self._snapshot = snapshot
+        self.then = ""
+        """Digest of the state there."""
         self.good = 0
         self.jobs = Jobs()
         self.matrix = Matrix()
@@ -80,6 +115,8 @@ class _Inspection:
         self.jobs.apply(record)
         self.matrix.apply(record)
         self.good = seq
+        if seq == self._snapshot:
+            self.then = digest(self.jobs, self.matrix)
 
 
 def salvage(path: Path, stamp: str) -> tuple[Report, Path]:
@@ -95,37 +132,41 @@ def salvage(path: Path, stamp: str) -> tuple[Report, Path]:
         JournalError: there is no file, or a newer mdactors wrote it.
         OSError: the new one could not be written; the old one is in its place.
     """
+    finish(path)
     report = check(path)
-    kept = _keep(path, stamp)
-    new = path.with_name(f"{path.name}.new")
-    _write(new, itertools.takewhile(lambda row: row[0] <= report.readable_to, rows(path)))
-    for side in SIDES:
-        path.with_name(path.name + side).unlink(missing_ok=True)
-    new.replace(path)
-    _sync_folder(path.parent)
+    kept = path.with_name(f"{path.name}.damaged-{stamp}")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        _keep(path, kept)
+        _write(part, itertools.takewhile(lambda row: row[0] <= report.readable_to, rows(path)))
+        sync_folder(path.parent)
+        part.rename(successor(path))
+    except OSError:
+        for made in (part, *files(kept)):
+            made.unlink(missing_ok=True)
+        raise
+    finish(path)
     return report, kept
 
 
-def _keep(path: Path, stamp: str) -> Path:
-    kept = path.with_name(f"{path.name}.damaged-{stamp}")
-    for side in ("", *SIDES):
-        part = path.with_name(path.name + side)
-        if part.exists():
-            shutil.copy2(part, kept.with_name(kept.name + side))
-    return kept
+def _keep(path: Path, kept: Path) -> None:
+    for old, copy in zip(files(path), files(kept), strict=True):
+        if old.exists():
+            shutil.copy2(old, copy)
+            _sync(copy)
 
 
-def _write(new: Path, kept: Iterable[Row]) -> None:
-    new.unlink(missing_ok=True)
+def _write(part: Path, kept: Iterable[Row]) -> None:
+    part.unlink(missing_ok=True)
     try:
-        with contextlib.closing(sqlite3.connect(new)) as connection:
+        with contextlib.closing(sqlite3.connect(part)) as connection:
+            connection.execute("PRAGMA synchronous=OFF")  # nobody reads it before the fsync below
             connection.executescript(schema())
             connection.executemany(INSERT, _before_fault(kept))
             connection.commit()
     except sqlite3.Error as error:
-        raise OSError(f"{new} could not be written: {error}") from error
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
+        raise OSError(f"{part} could not be written: {error}") from error
+    _sync(part)
 
 
 def _before_fault(kept: Iterable[Row]) -> Iterator[Row]:
@@ -134,12 +175,9 @@ def _before_fault(kept: Iterable[Row]) -> Iterator[Row]:
         yield from kept
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _damage(path: Path) -> str:
@@ -149,4 +187,4 @@ def _damage(path: Path) -> str:
             found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")]
     except sqlite3.Error as error:
         return str(error)
-    return "" if found == ["ok"] else "; ".join(found)
+    return "" if found == ["ok"] else " ".join("; ".join(found).split())

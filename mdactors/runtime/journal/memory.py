@@ -57,8 +57,8 @@ class MemoryJournal:
 
     async def keep(self, snapshot: Snapshot, closed: Sequence[Job]) -> None:
         """Keep a snapshot, and the jobs that were closed since the one before."""
-        self._snapshot = snapshot
         self._closed |= {row.job: msgspec.json.encode(row) for row in closed}
+        self._snapshot = snapshot
 
     async def snapshot(self) -> tuple[Snapshot, ClosedRows] | None:
         """Return the newest snapshot and all closed jobs."""

@@ -17,24 +17,28 @@ from mdactors import __version__
 from mdactors.core.lifecycle import Job, JobState
 from mdactors.errors import JournalError
 from mdactors.ports import Snapshot
-from mdactors.runtime.journal.sql import connect
+from mdactors.runtime.journal.sql import FAULTS, connect, listed
 
 MADE_BY = __version__
+
+NEWEST = (
+    "SELECT seq, needed, counters FROM snapshots "
+    "WHERE made_by = ? AND seq <= (SELECT max(seq) FROM events) ORDER BY seq DESC LIMIT 1"
+)
+"""One of a record that the log has lost would hide what is written under that number next."""
 
 
 async def write(connection: aiosqlite.Connection, snapshot: Snapshot, closed: Sequence[Job]) -> None:
     """Put a snapshot in the place of the one before, and the jobs that were closed since to the others."""
+    rows = [(row.job, row.state.value, msgspec.json.encode(row).decode()) for row in closed]  # may raise: first of all
     await connection.execute(
         "DELETE FROM closed WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE made_by = ?)", (MADE_BY,)
     )
-    await connection.executemany(
-        "INSERT OR REPLACE INTO closed (job, state, row) VALUES (?, ?, ?)",
-        ((row.job, row.state.value, msgspec.json.encode(row).decode()) for row in closed),
-    )
+    await connection.executemany("INSERT OR REPLACE INTO closed (job, state, row) VALUES (?, ?, ?)", rows)
     await connection.execute("DELETE FROM snapshots")
     await connection.execute(
         "INSERT INTO snapshots (seq, made_by, needed, counters) VALUES (?, ?, ?, ?)",
-        (snapshot.seq, MADE_BY, msgspec.json.encode(snapshot.needed).decode(), snapshot.counters.decode()),
+        (snapshot.seq, MADE_BY, listed(snapshot.needed), snapshot.counters.decode()),
     )
     await connection.commit()
 
@@ -49,16 +53,14 @@ def newest(path: Path) -> tuple[Snapshot, ClosedRows] | None:
         snapshot = _newest(connection)
         if snapshot is not None:
             return snapshot, ClosedRows(connection)
-    except (sqlite3.Error, msgspec.MsgspecError):
+    except FAULTS:
         pass  # the events are what counts
     connection.close()
     return None
 
 
 def _newest(connection: sqlite3.Connection) -> Snapshot | None:
-    row = connection.execute(
-        "SELECT seq, needed, counters FROM snapshots WHERE made_by = ? ORDER BY seq DESC LIMIT 1", (MADE_BY,)
-    ).fetchone()
+    row = connection.execute(NEWEST, (MADE_BY,)).fetchone()
     if row is None:
         return None
     seq, needed, counters = row

@@ -38,9 +38,9 @@ FAULTS = (sqlite3.Error, ValueError, LookupError, msgspec.MsgspecError)
 
 
 def schema() -> str:
-    """Return the script that makes an empty log."""
+    """Return the script that makes an empty log, in one transaction: each would wait for the disk."""
     tables = importlib.resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-    return f"{tables}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={FORMAT};"
+    return f"BEGIN;{tables}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={FORMAT};COMMIT;"
 
 
 def record_of(row: Sequence[Any]) -> Record:
@@ -92,3 +92,14 @@ def rows(path: Path, since: int = 0) -> Iterator[Row]:
     """Yield the rows after `since`, in order. Raises as `connect` does."""
     with contextlib.closing(connect(path)) as connection:
         yield from connection.execute(SELECT, (since,))
+
+
+def picked(path: Path, seqs: Sequence[int]) -> Iterator[Row]:
+    """Yield the rows with these numbers, in order. Raises as `connect` does."""
+    with contextlib.closing(connect(path)) as connection:
+        yield from connection.execute(PICK, (listed(seqs),))
+
+
+def listed(seqs: Sequence[int]) -> str:
+    """Return numbers as `PICK` wants them."""
+    return msgspec.json.encode(list(seqs)).decode()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import aiosqlite
 import anyio
-import msgspec
 
 from events.base import Event, Record
 from events.codec import STORED_AS, encode
@@ -16,6 +15,7 @@ from mdactors.core.lifecycle import Job
 from mdactors.errors import JournalError
 from mdactors.ports import Snapshot
 from mdactors.runtime.journal import snapshots
+from mdactors.runtime.journal.files import finish
 from mdactors.runtime.journal.sql import (
     APPLICATION_ID,
     FAULTS,
@@ -25,6 +25,7 @@ from mdactors.runtime.journal.sql import (
     SELECT_KIND,
     Row,
     check_format,
+    listed,
     record_of,
     schema,
 )
@@ -47,11 +48,10 @@ class SqliteJournal:
             JournalError: it can't be opened, or is no event log.
         """
         try:
-            sqlite3.connect(
-                path
-            ).close()  # where it can't be opened, aiosqlite would leave a thread that complains later
+            finish(path)
+            sqlite3.connect(path).close()  # where it can't, aiosqlite would leave a thread that complains later
             connection = await aiosqlite.connect(path)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise JournalError(f"{path} can't be opened: {error}") from error
         try:
             await _prepare(connection, path)
@@ -102,7 +102,7 @@ class SqliteJournal:
     async def pick(self, seqs: Sequence[int]) -> AsyncIterator[Record]:
         """Yield the records with these numbers, in order. Raises as `read` does."""
         try:
-            async with self._connection.execute(PICK, (msgspec.json.encode(seqs).decode(),)) as cursor:
+            async with self._connection.execute(PICK, (listed(seqs),)) as cursor:
                 async for row in cursor:
                     yield record_of(row)
         except FAULTS as error:

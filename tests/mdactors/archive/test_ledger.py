@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,41 @@ def test_sync_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(synced) == 1
     Ledger(path).append(a_job(an_attempt(), job=2), an_attempt(), a_context())
     assert len(synced) == 1
+
+
+def test_all_rows_and_the_file_s_name_are_waited_for_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    book = Ledger(path)
+    book.sync()
+    assert synced == []  # nothing was written yet
+    book.append(a_job(an_attempt()), an_attempt(), a_context())
+    book.sync()
+    assert synced == [path.stat().st_ino, path.parent.stat().st_ino]
+
+
+def test_opening_reads_no_row(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path, 1, 2)
+    reads: list[Path] = []
+    keys = ledger.keys
+
+    def noted(path: Path) -> set[tuple[int, int]]:
+        reads.append(path)
+        return keys(path)
+
+    monkeypatch.setattr(ledger, "keys", noted)
+    book = Ledger(path)
+    assert reads == []
+    assert [book.has(job, 1) for job in (1, 2, 3)] == [True, True, False]
+    assert reads == [path]
+
+
+def test_two_threads_that_write_the_same_attempts_leave_one_row_each(path: Path) -> None:
+    book = Ledger(path)
+
+    def write(_: int) -> int:
+        return sum(book.append(a_job(an_attempt(), job=job), an_attempt(), a_context()) for job in range(1, 40))
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(write, range(4))) == 39
+    assert [row["job"] for row in read(path)] == [str(job) for job in range(1, 40)]

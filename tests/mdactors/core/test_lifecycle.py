@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 import pytest
@@ -207,6 +207,11 @@ def test_a_failed_job_keeps_its_diagnosis() -> None:
     assert row.diagnosis == a_diagnosis()
 
 
+def test_a_wish_to_cancel_that_comes_too_late_changes_nothing() -> None:
+    over = (an_acceptance(), an_assignment(), an_end(), EXAMPLES[JobCompleted])
+    assert only(*over, JobCancelRequested(job=1, by="ada")) == only(*over)
+
+
 def test_a_wish_to_cancel_is_noted_and_moves_nothing() -> None:
     row = only(an_acceptance(), JobCancelRequested(job=1, by="ada"))
     assert (row.state, row.cancel_requested, row.last_seq) == ("queued", True, 3)
@@ -252,3 +257,65 @@ def test_the_last_number_is_the_greatest() -> None:
 def test_rows_share_nothing() -> None:
     jobs = folded(a_submission(1), a_submission(2), an_acceptance(1), an_assignment(1))
     assert (len(jobs[1].attempts), len(jobs[2].attempts), len(jobs[2].story)) == (1, 0, 1)
+
+
+# ---------------------------------------------------------------- closed jobs
+
+
+class Kept:
+    """Closed jobs, and which of them were fetched."""
+
+    def __init__(self, *rows: Job) -> None:
+        self._rows = {row.job: row for row in rows}
+        self.counts = Counter(row.state for row in rows)
+        self.fetched: list[int] = []
+
+    def __contains__(self, job: object) -> bool:
+        return job in self._rows
+
+    def numbers(self) -> list[int]:
+        return sorted(self._rows)
+
+    def row(self, job: int) -> Job:
+        self.fetched.append(job)
+        return self._rows[job]
+
+
+def a_closed(job: int, state: JobState = JobState.COMPLETED) -> Job:
+    return Job(job=job, submitted=a_submission(job), submitted_at=START, state=state, attempts=[])
+
+
+def test_closed_jobs_are_known_counted_and_fetched_only_when_asked_for() -> None:
+    kept = Kept(a_closed(1), a_closed(5, JobState.FAILED))
+    jobs = Jobs(kept)
+    for record in records(a_submission(2), a_submission(9)):
+        jobs.apply(record)
+    assert ([job in jobs for job in (1, 2, 3, 5, 9)], len(jobs)) == ([True, True, False, True, True], 4)
+    assert (jobs.numbers(), jobs.last_number) == ([1, 5, 2, 9], 9)
+    counts = {state: count for state, count in jobs.counts.items() if count}
+    assert counts == {JobState.COMPLETED: 1, JobState.FAILED: 1, JobState.SUBMITTED: 2}
+    assert kept.fetched == []
+    assert [row.job for row in jobs.ordered()] == [1, 2, 5, 9]
+    assert [row.job for row in jobs.ordered(newest=True)] == [9, 5, 2, 1]
+    assert [row.job for row in jobs.in_state(JobState.FAILED, JobState.SUBMITTED)] == [2, 5, 9]
+    with pytest.raises(KeyError):
+        jobs[3]
+
+
+def test_states_in_which_no_job_is_are_not_looked_for() -> None:
+    kept = Kept(a_closed(1))
+    assert Jobs(kept).in_state(JobState.RUNNING) == []
+    assert kept.fetched == []
+
+
+def test_numbers_go_on_after_the_closed_ones() -> None:
+    assert Jobs(Kept(a_closed(7))).last_number == 7
+    assert (Jobs(Kept()).last_number, len(Jobs(Kept()))) == (0, 0)
+
+
+def test_what_comes_too_late_about_a_closed_job_changes_nothing() -> None:
+    kept = Kept(a_closed(1))
+    jobs = Jobs(kept)
+    jobs.apply(Record(99, START, 0, JobCancelRequested(job=1)))
+    assert (jobs.rows, kept.fetched, len(jobs)) == ({}, [], 1)
+    assert not jobs[1].cancel_requested

@@ -550,3 +550,13 @@ def test_a_thousand_jobs_are_told_apart_by_who_came_first() -> None:
         assert assigned(events[-1:]) == [(job, "cpu:0/0")]
         story.tell(a_start(job), an_end(job=job))
     assert story.now > START
+
+
+def test_an_end_that_becomes_known_late_frees_no_slot_that_another_job_has_by_now() -> None:
+    core = SchedulerCore()
+    story = Story(core)
+    story.tell(a_node(slots=1), a_submission(1), an_acceptance(1), an_assignment(1))
+    story.tell(a_submission(2), an_acceptance(2), an_assignment(2), an_end(job=1))
+    assert core.busy == {"cpu:0/0": 2}
+    story.tell(an_end(job=2))
+    assert core.busy == {}

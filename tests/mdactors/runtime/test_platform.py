@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from events.attempts import AttemptProgressed, AttemptStarted, Handle
 from events.base import Record
 from events.devices import CapabilitiesProbed, DeviceReported, ProbeRequested
-from events.jobs import JobCancelled, JobCancelRequested, JobCompleted, JobRejected, JobSubmitted
+from events.jobs import JobCancelled, JobCancelRequested, JobCompleted, JobRejected, JobRequeued, JobSubmitted
 from events.outcome import Examination, Figures, Refusal
 from events.platform import IntakeClosed
 from events.results import Context, PerformanceRecorded, ReconcileFailed, ReconcileRequested
@@ -328,6 +328,38 @@ async def test_a_job_is_finished_when_its_figures_are_in_the_ledger(house: House
         )
         await turn()
         assert done == ["finished"]
+
+
+async def test_a_job_is_settled_when_all_that_follows_from_its_ended_attempts_is_known(house: House) -> None:
+    done: list[str] = []
+
+    async def wait() -> None:
+        await house.platform.settled([1, 2])
+        done.append("settled")
+
+    async with living(house) as (_, tasks):
+        await house.submit(2)
+        await house.bus.publish(a_node(), an_acceptance(1), an_acceptance(2), an_assignment(1), an_end(job=1))
+        tasks.start_soon(wait)
+        recorded = PerformanceRecorded(job=1, attempt=1, outcome="vanished", context=CONTEXT, figures=Figures())
+        for events in ([], [recorded]):
+            await house.bus.publish(*events, ProbeRequested())
+            await turn()
+            assert done == []
+        await house.bus.publish(JobRequeued(job=1, attempt=1, reason="it vanished"))
+        await turn()
+        assert done == ["settled"]  # it waits for a slot, and that may be a while
+        await house.bus.publish(an_assignment(1, attempt=2))
+        with anyio.fail_after(DAY):
+            await house.platform.settled([1, 2])  # one that runs is settled too
+
+
+async def test_no_folder_gets_a_second_job(house: House) -> None:
+    """The folder of a job that the log has lost and that can't be read is there still."""
+    house.platform.taken = 7
+    async with living(house):
+        assert [answer.job for answer in await house.submit(2)] == [8, 9]
+        assert [answer.job for answer in await house.submit()] == [10]
 
 
 CONTEXT = Context(

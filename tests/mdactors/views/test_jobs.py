@@ -38,6 +38,11 @@ def test_a_running_job_shows_its_progress(crowd: World) -> None:
     assert shown.wait_seconds == 2.0
 
 
+def test_no_job_has_waited_less_than_nothing_where_the_clock_was_set_back(crowd: World) -> None:
+    crowd.jobs[2].submitted_at += 3600.0
+    assert row(crowd, 2).wait_seconds == 0.0
+
+
 def test_an_ended_job_shows_what_was_measured(crowd: World) -> None:
     shown = row(crowd, 1)
     assert (shown.state, shown.step, shown.ns_per_day, shown.seconds_left) == ("completed", 5000, 123.4, None)

@@ -54,6 +54,13 @@ def test_a_first_start() -> None:
     assert found.variables["OMP_NUM_THREADS"] == "2"
 
 
+def test_what_is_to_be_deterministic_is_run_reproducibly_and_says_so() -> None:
+    asked = planned(msgspec.structs.replace(TPR_JOB, deterministic=True))
+    assert "-reprod" in asked.argv
+    assert "-reprod" in asked.added
+    assert [word for word in asked.argv if word != "-reprod"] == list(planned().argv)
+
+
 def test_a_continuation_demands_its_checkpoint() -> None:
     found = planned(situation=Situation(step=10, checkpoint="state.cpt"))
     assert found.argv[-3:] == ("-cpi", "state.cpt", "-append")

@@ -61,6 +61,11 @@ def test_each_situation_by_its_words(line: str) -> None:
     assert found[0].summary
 
 
+def test_words_are_found_where_gromacs_breaks_its_lines() -> None:
+    text = "Cannot read/write checkpoint; corrupt file, or maybe you are out of disk\nspace?\n"
+    assert [found.code for found in matches(text)] == ["disk-full"]
+
+
 def test_every_row_has_a_situation() -> None:
     unseen = [row.code for row in SIGNATURES if not any(re.search(row.words, line) for line in LINES)]
     assert unseen == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from events.spec import AmberJob, InputFile, Settings
 from mdactors.engines.openmm.job import Order
@@ -35,6 +36,26 @@ def test_threads_are_named_in_the_order_and_in_the_environment() -> None:
 def test_an_accelerator_is_always_the_first_one_visible() -> None:
     request = a_request(capability=a_capability(backend="CUDA", precision="double", device="cuda:3"))
     assert order_of(request).properties == {"DeviceIndex": "0", "Precision": "double"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "properties", "asked"),
+    [
+        ("CPU", "Threads DeterministicForces", {"DeterministicForces": "true"}),
+        ("CUDA", "DeviceIndex Precision DeterministicForces", {"DeterministicForces": "true"}),
+        ("OpenCL", "DeviceIndex Precision", {}),
+        ("Reference", "", {}),
+    ],
+)
+def test_what_is_to_be_deterministic_is_asked_of_platforms_that_can(
+    backend: str, properties: str, asked: dict[str, str]
+) -> None:
+    capability = a_capability(backend=backend, features={"properties": properties})
+    usual = order_of(a_request(capability=capability)).properties
+    assert "DeterministicForces" not in usual
+    request = a_request(spec=top_job(deterministic=True), capability=capability)
+    assert order_of(request).properties == usual | asked
+    assert ("DeterministicForces=true" in plan(request).added) is bool(asked)
 
 
 def test_reference_takes_no_properties() -> None:

@@ -1,0 +1,1 @@
+"""Faults on purpose, with real processes, real engines and real files."""
