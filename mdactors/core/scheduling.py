@@ -51,7 +51,8 @@ class Entry(msgspec.Struct, kw_only=True):
     device: str = ""
     cpus: tuple[int, ...] = ()
     from_step: int = 0
-    cancel: bool = False
+    cancel: int = 0
+    """The record by which somebody asked for its end; 0: nobody did."""
     stopping: bool = False
     ended: AttemptEnded | None = None
     """The attempt's end, as long as nothing has followed from it."""
@@ -156,8 +157,8 @@ class SchedulerCore:
         return JobCancelled(job=entry.job) if entry.cancel and entry.candidates else None  # else not accepted yet
 
     def _cause(self, event: Event, entry: Entry) -> int:
-        if isinstance(event, AttemptStopRequested) and event.reason == "device":
-            return self._failed[entry.device]
+        if isinstance(event, AttemptStopRequested):
+            return entry.cancel or self._failed[entry.device]
         return entry.last_seq
 
     def _after(self, entry: Entry, ended: AttemptEnded) -> Event:
@@ -167,7 +168,7 @@ class SchedulerCore:
             device=entry.device,
             elsewhere=[choice.device for choice in self._choices(entry)],
             stop_asked=entry.stopping,
-            cancelled=entry.cancel,
+            cancelled=bool(entry.cancel),
             failures=entry.failures,
             retries=self.policy.retries,
         )
@@ -232,7 +233,7 @@ class SchedulerCore:
 
     @_fold.register
     def _(self, event: JobCancelRequested, entry: Entry) -> None:
-        entry.cancel = True
+        entry.cancel = entry.last_seq
         self.queue.drop(entry.job)  # before the same decision gives it a slot
         self._due[entry.job] = None
 
