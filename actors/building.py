@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
@@ -24,9 +25,9 @@ from actors.prober import Prober
 from actors.reconciler import Reconciler
 from actors.scheduler import Scheduler
 from events.attempts import JobAssigned
-from events.base import Record
+from events.base import Event, Record
 from events.codec import timestamp
-from events.devices import CapabilitiesProbed
+from events.devices import CapabilitiesProbed, ProbeRequested
 from events.hardware import Device, Slot
 from events.platform import PlatformStarted, PlatformStopped
 from mdactors import __version__
@@ -120,8 +121,9 @@ class Building:
         await crew.replay()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bus.run)
-            began = await bus.publish(self._started())
-            await crew.hear(began)
+            before = bus.last
+            await bus.publish(*self._laid_out_anew(), self._started())
+            await crew.hear(before)
             crew.start(tasks)
             if api:
                 tasks.start_soon(functools.partial(self._serve, warm=warm or bool(self.config.settings.listen)))
@@ -152,6 +154,13 @@ class Building:
         self.matrix.apply(record)
         self.metrics.observe(record, self.jobs, self.matrix)
         self.platform.fold(record)
+
+    def _laid_out_anew(self) -> tuple[Event, ...]:
+        """Return what tells that the settings lay out other slots than the last life did; the node is looked at, too."""
+        probed = self.matrix.nodes.get(self.node)
+        if probed is None or (slots := self.slots_of(probed.devices)) == probed.slots:
+            return ()
+        return msgspec.structs.replace(probed, slots=slots, seconds=0.0), ProbeRequested(by="another slot layout")
 
     def _started(self) -> PlatformStarted:
         return PlatformStarted(
@@ -286,9 +295,10 @@ class Crew:
             for _, core in self._cores.values():
                 core.apply(record)
 
-    async def hear(self, seq: int) -> None:
-        """Fold the record by which this life began, which the read models have: the first decision is by its policy."""
-        async for record in self._building.journal.read(seq - 1):
+    async def hear(self, since: int) -> None:
+        """Fold the records by which this life began, which the read models have: the first decision is by its policy."""
+        async for record in self._building.journal.read(since):
+            self._hire(record)
             for _, core in self._cores.values():
                 core.apply(record)
 

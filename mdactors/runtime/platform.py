@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import msgspec
 
 from events.base import Record
-from events.devices import CapabilitiesProbed, DeviceReported, ProbeRequested
+from events.devices import CapabilitiesProbed, Condition, DeviceReported, ProbeRequested
 from events.jobs import JobCancelRequested
 from events.platform import IntakeClosed, PlatformStarted
 from events.results import PairReconciled, ReconcileFailed, ReconcileRequested
@@ -210,9 +210,7 @@ class Platform:
         finally:
             inbox.close()
 
-    async def report_device(
-        self, device: str, condition: Literal["unhealthy", "recovered", "lost"], *, reason: str, source: str
-    ) -> None:
+    async def report_device(self, device: str, condition: Condition, *, reason: str, source: str) -> None:
         """Inject what somebody knows about a device.
 
         Raises:

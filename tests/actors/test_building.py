@@ -115,6 +115,17 @@ async def test_a_batch_goes_through_all_seven_actors_into_the_ledger(site: Site)
     assert (await site.facts())[-1] == PlatformStopped(reason="asked to stop")
 
 
+async def test_other_slots_in_the_settings_are_laid_out_before_anything_is_given_one(site: Site) -> None:
+    for count in (1, 2, 1):
+        async with site.living(slots=SlotSettings(count=count)) as platform:
+            await platform.probed()
+            there = [slot for slot in platform.matrix.slots.values() if slot.device == "cpu:0"]
+            assert len(there) == count
+            jobs = await site.submit(platform, *[Wish(device="cpu:0") for _ in range(3)])
+            await platform.finished(jobs)
+            assert {platform.jobs[job].attempts[0].slot for job in jobs} == {slot.id for slot in there}
+
+
 async def test_nothing_of_it_is_left_when_it_has_stopped(site: Site) -> None:
     before = asyncio.all_tasks()
     async with site.living() as platform:
