@@ -32,8 +32,9 @@ from events.hardware import Device, Slot
 from events.platform import PlatformStarted, PlatformStopped
 from mdactors import __version__
 from mdactors.api.sockets import tcp_socket, unix_socket
+from mdactors.api.tokens import load_token
 from mdactors.archive.ledger import Ledger
-from mdactors.config import Config
+from mdactors.config import Config, SlotSettings
 from mdactors.core.base import Core
 from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import Jobs
@@ -85,7 +86,8 @@ class Building:
         self.jobs = Jobs()
         self.matrix = Matrix()
         self.metrics = Metrics()
-        self.executors: dict[str, Executor] = {}
+        self.tcp: tuple[socket.socket, str] | None = None
+        """The TCP socket to serve, and its token; None: the Unix socket only."""
 
     # ------------------------------------------------------------ what it stands on
 
@@ -96,15 +98,24 @@ class Building:
         journal: Journal | None,
         substrate: Substrate | None,
         engines: Sequence[Engine] | None,
+        api: bool,
     ) -> None:
-        """Take the state folder, open the journal, and make the parts that were not given."""
+        """Take the state folder, open the journal, and make the parts that were not given.
+
+        Settings that can't be used are refused here, before anything lives.
+        """
         configure_logging()
         stack.enter_context(hold(self.state, timestamp(self.clock.time())))
+        if api and self.config.settings.listen:
+            sock = stack.enter_context(tcp_socket(self.config.settings.listen))
+            self.tcp = sock, load_token(Path(self.config.settings.token_file or self.state / TOKEN_NAME))
         if journal is None:
             journal = await SqliteJournal.open(self.state / JOURNAL_NAME)
             stack.push_async_callback(journal.close)
         self.journal = journal
         self.substrate = substrate or LocalSubstrate(self.base_env, self.node)
+        if self.config.settings.slots != SlotSettings():
+            self.slots_of(await self.substrate.devices())
         self.engines = tuple(engines) if engines is not None else find_engines()
         self.ledger = Ledger(self.state / LEDGER_NAME)
         self.store = InputStore(self.state / "inputs")
@@ -119,14 +130,13 @@ class Building:
         self.platform = self._platform(bus)
         crew = Crew(self, bus, mode)
         await crew.replay()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bus.run)
+        async with _recording(bus), anyio.create_task_group() as tasks:
             before = bus.last
             await bus.publish(*self._laid_out_anew(), self._started())
             await crew.hear(before)
             crew.start(tasks)
             if api:
-                tasks.start_soon(functools.partial(self._serve, warm=warm or bool(self.config.settings.listen)))
+                tasks.start_soon(functools.partial(self._serve, warm=warm or self.tcp is not None))
             try:
                 yield self.platform
             finally:
@@ -137,6 +147,7 @@ class Building:
     def _platform(self, bus: Bus) -> Platform:
         return Platform(
             bus=bus,
+            clock=self.clock,
             journal=self.journal,
             jobs=self.jobs,
             matrix=self.matrix,
@@ -144,7 +155,6 @@ class Building:
             offload=self.offload,
             state=self.state,
             node=self.node,
-            started_at=self.clock.time(),
             backlog=self.config.settings.backlog,
             render_metrics=self.metrics.render,
         )
@@ -192,18 +202,11 @@ class Building:
             server = await self.offload(lambda: importlib.import_module("mdactors.api.server"))
             async with anyio.create_task_group() as tasks:
                 await tasks.start(server.serve, app_module.create_app(self.platform, token=None), sock)
-                if self.config.settings.listen:
-                    tcp = tcp_socket(self.config.settings.listen)
-                    guarded = app_module.create_app(self.platform, token=self._token())
-                    await tasks.start(server.serve, guarded, tcp)
+                if self.tcp is not None:
+                    tcp, token = self.tcp
+                    await tasks.start(server.serve, app_module.create_app(self.platform, token=token), tcp)
                     log.info("listening", address=tcp.getsockname()[:2])
                 self.platform.answers.set()
-
-    def _token(self) -> str:
-        """Return the token for TCP; made once, readable by its owner alone."""
-        from mdactors.api.auth import load_token  # noqa: PLC0415 - the web stack, for those who serve TCP
-
-        return load_token(Path(self.config.settings.token_file or self.state / TOKEN_NAME))
 
     # ------------------------------------------------------------ parts of actors
 
@@ -338,6 +341,15 @@ class Crew:
             for record in await inbox.receive():
                 for name in self._hire(record):
                     self._launch(name, tasks, self._bus.subscribe(name))
+
+
+@asynccontextmanager
+async def _recording(bus: Bus) -> AsyncIterator[None]:
+    """Commit what is published for the length of the block: longer than any task in it, whatever that dies of."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bus.run)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 def _boot_id() -> str:

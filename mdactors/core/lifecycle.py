@@ -156,17 +156,14 @@ class Jobs:
         self.counts: dict[JobState, int] = dict.fromkeys(JobState, 0)
         self.active: dict[int, Job] = {}
         """Jobs that hold a slot, by number."""
+        self.last_number = 0
+        """The greatest number that a job has."""
 
     def __getitem__(self, job: int) -> Job:
         return self.rows[job]
 
     def __contains__(self, job: object) -> bool:
         return job in self.rows
-
-    @property
-    def last_number(self) -> int:
-        """The greatest number that a job has."""
-        return max(self.rows, default=0)
 
     def in_state(self, *states: JobState) -> list[Job]:
         """Return the jobs in any of these states, by number."""
@@ -190,6 +187,7 @@ class Jobs:
         )
         row.story.append((record.seq, "JobSubmitted"))
         self.rows[event.job] = row
+        self.last_number = max(self.last_number, event.job)
         self.counts[row.state] += 1
 
     def _fold(self, row: Job, record: Record) -> None:

@@ -25,7 +25,7 @@ from mdactors.archive.ledger import read
 from mdactors.config import Config, PolicySettings, Settings, SlotSettings
 from mdactors.core.lifecycle import JobState
 from mdactors.core.negotiation import NegotiatorCore
-from mdactors.errors import IllegalTransitionError, IntakeClosedError, JournalError, StateBusyError
+from mdactors.errors import ConfigError, IllegalTransitionError, IntakeClosedError, JournalError, StateBusyError
 from mdactors.ports import Mode
 from mdactors.runtime.clock import LoopClock, VirtualLoop
 from mdactors.runtime.platform import Platform
@@ -169,6 +169,13 @@ async def test_what_fails_in_the_block_stops_it_in_good_order(site: Site) -> Non
             raise ZeroDivisionError
     assert raised.group_contains(ZeroDivisionError)
     assert (await site.facts())[-1] == PlatformStopped(reason="asked to stop")
+
+
+async def test_slots_that_this_machine_has_no_cores_for_are_refused_before_anything_lives(site: Site) -> None:
+    with pytest.raises(ConfigError, match=r"slots\.count = 99 on cpu:0: it has 2 cores.* from 1 to 2"):
+        async with site.living(slots=SlotSettings(count=99)):
+            pass
+    assert await site.facts() == []
 
 
 async def test_it_stops_though_its_end_can_t_be_recorded(site: Site) -> None:

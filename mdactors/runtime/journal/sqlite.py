@@ -39,9 +39,8 @@ class SqliteJournal:
             JournalError: it can't be opened, or is no event log.
         """
         try:
-            sqlite3.connect(
-                path
-            ).close()  # where it can't be opened, aiosqlite would leave a thread that complains later
+            # Tried first: where it can't be opened, aiosqlite would leave a thread that complains later.
+            sqlite3.connect(path).close()
             connection = await aiosqlite.connect(path)
         except sqlite3.Error as error:
             raise JournalError(f"{path} can't be opened: {error}") from error
