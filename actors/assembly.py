@@ -60,7 +60,7 @@ async def assemble(
 
     Raises:
         StateBusyError: another platform holds the state folder.
-        ConfigError: the state folder or a setting can't be used.
+        ConfigError: the state folder or a setting can't be used, the address and the slots among them.
         JournalError: the event log can't be read.
     """
     from actors.building import Building  # noqa: PLC0415 - see above
@@ -73,7 +73,7 @@ async def assemble(
         offload=offload or in_thread,
     )
     async with AsyncExitStack() as stack:
-        await building.open(stack, journal=journal, substrate=substrate, engines=engines)
         serves = mode == "work" if api is None else api
+        await building.open(stack, journal=journal, substrate=substrate, engines=engines, api=serves)
         async with building.living(mode=mode, api=serves, warm=warm) as platform:
             yield platform

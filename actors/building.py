@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
@@ -24,16 +25,17 @@ from actors.prober import Prober
 from actors.reconciler import Reconciler
 from actors.scheduler import Scheduler
 from events.attempts import JobAssigned
-from events.base import Record
+from events.base import Event, Record
 from events.codec import timestamp
-from events.devices import CapabilitiesProbed
+from events.devices import CapabilitiesProbed, ProbeRequested
 from events.hardware import Device, Slot
 from events.platform import Mode, PlatformStarted, PlatformStopped
 from events.results import PerformanceRecorded
 from mdactors import __version__
 from mdactors.api.sockets import tcp_socket, unix_socket
+from mdactors.api.tokens import load_token
 from mdactors.archive.ledger import Ledger
-from mdactors.config import Config
+from mdactors.config import Config, SlotSettings
 from mdactors.core.base import Core
 from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import Jobs
@@ -97,9 +99,10 @@ class Building:
         self.offload = offload
         self.matrix = Matrix()
         self.metrics = Metrics()
-        self.executors: dict[str, Executor] = {}
         self.measured = False
         """An attempt was archived in this life."""
+        self.tcp: tuple[socket.socket, str] | None = None
+        """The TCP socket to serve, and its token; None: the Unix socket only."""
 
     # ------------------------------------------------------------ what it stands on
 
@@ -110,10 +113,17 @@ class Building:
         journal: Journal | None,
         substrate: Substrate | None,
         engines: Sequence[Engine] | None,
+        api: bool,
     ) -> None:
-        """Take the state folder, open the journal, and make the parts that were not given."""
+        """Take the state folder, open the journal, and make the parts that were not given.
+
+        Settings that can't be used are refused here, before anything lives.
+        """
         configure_logging()
         stack.enter_context(hold(self.state, timestamp(self.clock.time())))
+        if api and self.config.settings.listen:
+            sock = stack.enter_context(tcp_socket(self.config.settings.listen))
+            self.tcp = sock, load_token(Path(self.config.settings.token_file or self.state / TOKEN_NAME))
         if journal is None:
             journal = await SqliteJournal.open(self.state / JOURNAL_NAME)
             stack.push_async_callback(journal.close)
@@ -123,6 +133,8 @@ class Building:
         self.kept = kept[0] if kept else None
         self.jobs = Jobs(kept[1] if kept else None)
         self.residue = Residue(self.jobs)
+        if self.config.settings.slots != SlotSettings():
+            self.slots_of(await self.substrate.devices())
         self.engines = tuple(engines) if engines is not None else find_engines()
         self.ledger = Ledger(self.state / LEDGER_NAME)
         self.store = InputStore(self.state / "inputs")
@@ -139,13 +151,13 @@ class Building:
         await crew.replay()
         await crew.regain()
         self.measured = False
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bus.run)
-            began = await bus.publish(self._started(mode))
-            await crew.hear(began)
+        async with _recording(bus), anyio.create_task_group() as tasks:
+            before = bus.last
+            await bus.publish(*self._laid_out_anew(), self._started(mode))
+            await crew.hear(before)
             crew.start(tasks)
             if api:
-                tasks.start_soon(functools.partial(self._serve, warm=warm or bool(self.config.settings.listen)))
+                tasks.start_soon(functools.partial(self._serve, warm=warm or self.tcp is not None))
             try:
                 yield self.platform
             finally:
@@ -156,6 +168,7 @@ class Building:
     def _platform(self, bus: Bus) -> Platform:
         return Platform(
             bus=bus,
+            clock=self.clock,
             journal=self.journal,
             jobs=self.jobs,
             matrix=self.matrix,
@@ -163,7 +176,6 @@ class Building:
             offload=self.offload,
             state=self.state,
             node=self.node,
-            started_at=self.clock.time(),
             backlog=self.config.settings.backlog,
             render_metrics=self.metrics.render,
         )
@@ -175,6 +187,13 @@ class Building:
         self.metrics.observe(record, self.jobs, self.matrix)
         self.platform.fold(record)
         self.measured |= isinstance(record.event, PerformanceRecorded)
+
+    def _laid_out_anew(self) -> tuple[Event, ...]:
+        """Return what tells that the settings lay out other slots than the last life did; the node is looked at, too."""
+        probed = self.matrix.nodes.get(self.node)
+        if probed is None or (slots := self.slots_of(probed.devices)) == probed.slots:
+            return ()
+        return msgspec.structs.replace(probed, slots=slots, seconds=0.0), ProbeRequested(by="another slot layout")
 
     def _started(self, mode: Mode) -> PlatformStarted:
         return PlatformStarted(
@@ -226,18 +245,11 @@ class Building:
             server = await self.offload(lambda: importlib.import_module("mdactors.api.server"))
             async with anyio.create_task_group() as tasks:
                 await tasks.start(server.serve, app_module.create_app(self.platform, token=None), sock)
-                if self.config.settings.listen:
-                    tcp = tcp_socket(self.config.settings.listen)
-                    guarded = app_module.create_app(self.platform, token=self._token())
-                    await tasks.start(server.serve, guarded, tcp)
+                if self.tcp is not None:
+                    tcp, token = self.tcp
+                    await tasks.start(server.serve, app_module.create_app(self.platform, token=token), tcp)
                     log.info("listening", address=tcp.getsockname()[:2])
                 self.platform.answers.set()
-
-    def _token(self) -> str:
-        """Return the token for TCP; made once, readable by its owner alone."""
-        from mdactors.api.auth import load_token  # noqa: PLC0415 - the web stack, for those who serve TCP
-
-        return load_token(Path(self.config.settings.token_file or self.state / TOKEN_NAME))
 
     # ------------------------------------------------------------ parts of actors
 
@@ -363,9 +375,10 @@ class Crew:
         for _, core in self._cores.values():
             core.apply(record)
 
-    async def hear(self, seq: int) -> None:
-        """Fold the record by which this life began, which the read models have: the first decision is by its policy."""
-        async for record in self._building.journal.read(seq - 1):
+    async def hear(self, since: int) -> None:
+        """Fold the records by which this life began, which the read models have: the first decision is by its policy."""
+        async for record in self._building.journal.read(since):
+            self._hire(record)
             for _, core in self._cores.values():
                 core.apply(record)
 
@@ -413,6 +426,15 @@ class Crew:
                     self._launch(name, tasks, self._bus.subscribe(name))
             if self._building._since_snapshot(self._bus) >= SNAPSHOT_EVERY:  # noqa: SLF001 - the crew is a part of the building
                 self._bus.between(self._building.keep)
+
+
+@asynccontextmanager
+async def _recording(bus: Bus) -> AsyncIterator[None]:
+    """Commit what is published for the length of the block: longer than any task in it, whatever that dies of."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bus.run)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 def _boot_id() -> str:

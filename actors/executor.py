@@ -75,6 +75,7 @@ class Executor(PureShell):
         self._slot = slot
         self._tools = tools
         self._stops: dict[Key, anyio.Event] = {}
+        """How those that are being seen through are told to stop."""
 
     def core(self) -> ExecutorCore:
         """Return a fresh core."""
@@ -84,14 +85,20 @@ class Executor(PureShell):
         """Begin to see an attempt through, or pass on that it should stop."""
         match effect:
             case RunAttempt(assigned=assigned, cause=cause):
-                tasks.start_soon(Passage(self._tools, assigned, cause, self._stop_of(assigned)).run)
+                self._stops[assigned.job, assigned.attempt] = anyio.Event()
+                tasks.start_soon(self._see_through, assigned, cause)
             case StopAttempt(job=job, attempt=attempt):
-                self._stops.setdefault((job, attempt), anyio.Event()).set()
+                if stop := self._stops.get((job, attempt)):  # else it has ended by now
+                    stop.set()
             case _:
                 raise AssertionError(f"{self.name} can't perform {effect}")
 
-    def _stop_of(self, assigned: JobAssigned) -> anyio.Event:
-        return self._stops.setdefault((assigned.job, assigned.attempt), anyio.Event())
+    async def _see_through(self, assigned: JobAssigned, cause: int) -> None:
+        key = assigned.job, assigned.attempt
+        try:
+            await Passage(self._tools, assigned, cause, self._stops[key]).run()
+        finally:
+            del self._stops[key]
 
 
 class Passage:

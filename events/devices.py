@@ -7,6 +7,9 @@ from typing import Literal
 from events.base import Event
 from events.hardware import Absence, Capability, Device, Slot
 
+Condition = Literal["unhealthy", "recovered", "lost"]
+"""What can be said of a device."""
+
 
 class ProbeRequested(Event, frozen=True, tag="ProbeRequested"):
     """Somebody wants the capability matrix of a node renewed."""
@@ -30,7 +33,7 @@ class DeviceReported(Event, frozen=True, tag="DeviceReported"):
     """A source (the substrate's stream, a vendor library, an injected test) says something about a device."""
 
     device: str
-    condition: Literal["unhealthy", "recovered", "lost"]
+    condition: Condition
     reason: str = ""
     source: str = ""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import json
+import math
+import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -58,14 +61,20 @@ def read_job_file(path: Path) -> list[Any]:
 def parse_jobs(text: str, path: Path) -> list[Any]:
     """Return the entries of a job file's text; `path` is its name, or what stands for one.
 
+    Whatever the format, the entries are what JSON can hold: they may travel over HTTP, and must mean the same there.
+
     Raises:
-        InputError: it is in none of the formats, or holds no job.
+        InputError: it is in none of the formats, holds no job, or a value has no form in JSON.
     """
     parse = READERS.get(path.suffix.lower(), _json_or_lines)
     try:
-        entries = _entries(parse(text, path))
+        entries = [_plain(entry, f"{path}, entry {n}", ()) for n, entry in enumerate(_entries(parse(text, path)), 1)]
     except RecursionError as error:
         raise InputError(f"{path} is nested too deeply to be a job file") from error
+    except (
+        ValueError
+    ) as error:  # a key that stands twice, a day that is in no calendar, a number of thousands of digits
+        raise InputError(f"{path}: {error}") from error
     if not entries:
         raise InputError(f"{path} holds no job")
     return entries
@@ -77,9 +86,57 @@ def _entries(document: Any) -> list[Any]:  # noqa: ANN401 - any decoded document
     return document if isinstance(document, list) else [document]
 
 
+def _plain(value: Any, place: str, within: tuple[int, ...]) -> Any:  # noqa: ANN401 - any decoded document
+    """Return a value as JSON data: dates as text, keys as text. `within`: the identities of what holds it."""
+    match value:
+        case None | bool() | int():
+            return value
+        case str() if value.isascii() or _is_unicode(value):
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case dt.date() | dt.time():
+            return value.isoformat()
+        case dict() | list() | tuple() if id(value) in within:
+            raise InputError(f"{place}: it contains itself; write it out")
+        case dict():
+            inner = (*within, id(value))
+            named = [(str(_plain(key, place, ())), each) for key, each in value.items()]
+            return {name: _plain(each, f"{place}: {name}", inner) for name, each in named}
+        case list() | tuple():
+            return [_plain(each, place, (*within, id(value))) for each in value]
+    raise InputError(f"{place}: {_short(value)} has no form in JSON; write text or a finite number")
+
+
+def _is_unicode(text: str) -> bool:
+    """JSON can name half a character (`\\ud800`), which nothing can store."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON.
+
+    Raises:
+        ValueError: a key stands twice in it.
+    """
+    _check_once([key for key, _ in pairs])
+    return dict(pairs)
+
+
+def _check_once(keys: Sequence[str]) -> None:
+    """Of two values for one key, readers take the last; the user may have meant the other."""
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {json.dumps(twice)} stands twice in one object; leave one of them out")
+
+
 def _json_or_lines(text: str, path: Path) -> Any:  # noqa: ANN401 - any JSON document
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) > 1 and error.msg == "Extra data":
@@ -92,19 +149,29 @@ def _json_lines(text: str, path: Path) -> list[Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                entries.append(json.loads(line))
+                entries.append(json.loads(line, object_pairs_hook=_once))
             except json.JSONDecodeError as error:
                 raise InputError(f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}") from error
+            except ValueError as error:
+                raise InputError(f"{path}, line {number}: {error}") from error
     return entries
 
 
 def _yaml(text: str, path: Path) -> Any:  # noqa: ANN401 - any YAML document
     import yaml  # noqa: PLC0415 - most job files are JSON, and the import is slow
 
+    class Loader(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - PyYAML's stubs are wrong here
+            node = super().compose_mapping_node(anchor)
+            _check_once([key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+            return node
+
     try:
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+        documents = [document for document in yaml.load_all(text, Loader) if document is not None]
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except (AttributeError, LookupError) as error:  # so PyYAML tells that a value does not fit its tag
+        raise InputError(f"{path} is not YAML: a value does not fit its tag ({error})") from error
     return documents[0] if len(documents) == 1 else documents
 
 
@@ -149,7 +216,7 @@ def parse_spec(entry: Any) -> AnyJobSpec:  # noqa: ANN401 - whatever the file he
         ShapeError: it is no object, has an unknown kind or field, lacks a field, or a value is out of range.
     """
     if not isinstance(entry, dict):
-        raise _shape("entry", f"{_short(entry)} is not an object", "write one object of fields a job")
+        raise _shape("", f"it is {_short(entry)}, and an entry is an object of fields", "write one object a job")
     fields = _deprecated({str(key): value for key, value in entry.items()})
     _check_text(fields)
     kind = KINDS.get(str(fields.get("kind")))
@@ -170,7 +237,7 @@ def _check_text(fields: dict[str, Any]) -> None:
     try:
         msgspec.json.encode(fields)
     except UnicodeEncodeError as error:
-        raise _shape("entry", f"{json.dumps(error.object)} is no text in Unicode", "write it anew") from error
+        raise _shape("", f"{json.dumps(error.object)} is no text in Unicode", "write it anew") from error
     except (TypeError, ValueError, RecursionError):
         return
 
@@ -196,7 +263,7 @@ def _invalid(fields: dict[str, Any], message: str) -> ShapeError:
     found = "unknown field" if nested else f"{_short(value)} is not allowed: {expected[0].lower()}{expected[1:]}"
     choices = CHOICES.get(path[-1] if path else "", ())
     remedy = f"one of: {', '.join(choices)}" if choices else "correct the value, or leave the field out"
-    return _shape(name or "entry", found, remedy)
+    return _shape(name, found, remedy)
 
 
 def _unknown(what: str, value: Any, known: list[str]) -> ShapeError:  # noqa: ANN401 - whatever the file held
@@ -209,7 +276,8 @@ def _unknown(what: str, value: Any, known: list[str]) -> ShapeError:  # noqa: AN
 
 
 def _shape(field: str, found: str, remedy: str) -> ShapeError:
-    return ShapeError(Refusal(subject=f"field {field!r}", clause="field", found=found, remedy=remedy))
+    subject = f"field {field!r}" if field else "the entry"
+    return ShapeError(Refusal(subject=subject, clause="field", found=found, remedy=remedy))
 
 
 def _short(value: Any) -> str:  # noqa: ANN401 - whatever the file held
@@ -244,24 +312,20 @@ _INCLUDE = re.compile(r'^\s*#include\s+["<]([^">]+)[">]', re.MULTILINE)
 def included_files(top: Path, limit: int = 200) -> dict[str, Path]:
     """Return name -> path of the files that a topology includes and that lie beside it, recursively.
 
-    Names are relative to the topology's folder. Files that are not there (force fields from the engine's own library)
-    and files outside that folder are left to the engine.
+    Names are relative to the topology's folder, as they are written: a link is followed for its content only, since the
+    engine asks for the name. Files that are not there (force fields from the engine's own library) and names that lead
+    out of that folder are left to the engine.
     """
-    if not _is_file(top):
-        return {}
-    root = top.parent.resolve()
     found: dict[str, Path] = {}
-    waiting = [top]
+    waiting = [("", top)] if _is_file(top) else []
     while waiting and len(found) < limit:
-        current = waiting.pop()
-        for name in _INCLUDE.findall(_text(current)):
-            path = current.parent / name
-            if not _is_file(path):
-                continue
-            path = path.resolve()
-            if path.is_relative_to(root) and str(path.relative_to(root)) not in found:
-                found[str(path.relative_to(root))] = path
-                waiting.append(path)
+        folder, current = waiting.pop()
+        for written in _INCLUDE.findall(_text(current)):
+            name = os.path.normpath(os.path.join(folder, written))
+            path = top.parent / name
+            if name not in found and not name.startswith(("../", "/")) and _is_file(path):
+                found[name] = path
+                waiting.append((os.path.dirname(name), path))
     return found
 
 

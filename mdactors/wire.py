@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from events.devices import Condition
 from events.outcome import Candidate, Examination
 from mdactors.ports import Submission
 from mdactors.views.jobs import RefusalRow, refusal_row
@@ -50,7 +51,7 @@ class RefreshRequest(Request, frozen=True, kw_only=True):
 class DeviceReportRequest(Request, frozen=True, kw_only=True):
     """What somebody knows about a device."""
 
-    condition: Literal["unhealthy", "recovered", "lost"]
+    condition: Condition
     reason: str = ""
     source: str = "user"
 

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from litestar import Litestar
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components
 
 from mdactors import __version__
-from mdactors.api.auth import token_guard
+from mdactors.api.auth import SCHEME, token_guard
 from mdactors.api.failures import HANDLERS
 from mdactors.api.routes import capabilities, devices, events, health, jobs, logs, metrics, reconcile, status
 from mdactors.api.serving import Serving, attach, served
@@ -44,6 +45,8 @@ def create_app(platform: Platform, *, token: str | None) -> Litestar:
             summary="Runs molecular-dynamics jobs, and never loses one",
             description="Times are seconds since the epoch. Every failure has the shape {error, detail, remedy}.",
             path="/schema",
+            components=SCHEME if token else Components(),
+            security=[{"token": []}] if token else None,
             use_handler_docstrings=True,
             render_plugins=[JsonRenderPlugin()],
         ),

@@ -1,22 +1,21 @@
-"""The token for TCP. On the Unix socket the file's mode is the guard."""
+"""Who may ask over TCP: who has the token. On the Unix socket the file's mode is the guard."""
 
 from __future__ import annotations
 
 import hmac
-import os
-import secrets
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from litestar.connection import ASGIConnection
 from litestar.exceptions import NotAuthorizedException
 from litestar.handlers import BaseRouteHandler
-
-from mdactors.errors import ConfigError
+from litestar.openapi.spec import Components, SecurityScheme
 
 OPEN = "open"
 """Handlers with this option answer without a token."""
+
+SCHEME = Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")})
+"""The token as the document tells of it."""
 
 Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]
 
@@ -34,33 +33,3 @@ def token_guard(token: str) -> Guard:
             )
 
     return guard
-
-
-def load_token(path: Path) -> str:
-    """Return the token in a file, made there (readable by its owner alone) where there is none.
-
-    Raises:
-        ConfigError: the file can't be read or made, or holds no token.
-    """
-    try:
-        with open(path, "x", encoding="utf-8", opener=_private) as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise ConfigError(f"token file {path} can't be made: {error.strerror}") from error
-    return _read(path)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _read(path: Path) -> str:
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"token file {path} can't be read: {error}") from error
-    if not token:
-        raise ConfigError(f"token file {path} is empty; remove it and a new token is made")
-    return token

@@ -9,6 +9,7 @@ from typing import Any
 
 from litestar import MediaType, Response
 from litestar.exceptions import HTTPException
+from litestar.openapi.datastructures import ResponseSpec
 
 from mdactors import errors
 from mdactors.api.serving import HttpRequest
@@ -26,6 +27,28 @@ STATUS: dict[type[errors.MdactorsError], int] = {
     errors.MdactorsError: 500,
 }
 """What each error means to an HTTP client; a subclass that is not listed means what its base means."""
+
+MEANING = {
+    400: "A parameter or the body has the wrong shape; the message names it.",
+    401: "The token is missing or wrong; asked for on TCP alone.",
+    413: "The body is too large.",
+    500: "The platform failed to answer; its log has the details.",
+}
+"""What statuses mean that come without a named error."""
+
+
+def failing(*causes: int | type[errors.MdactorsError], token: bool = True) -> dict[int, ResponseSpec]:
+    """Return a route's failures for the document: these, those of every route, and (token) those of a guarded one."""
+    meanings: dict[int, list[str]] = {}
+    for cause in (*causes, *([401] if token else []), 500):
+        if isinstance(cause, int):
+            meanings.setdefault(cause, []).append(MEANING[cause])
+        else:
+            meanings.setdefault(status_of(cause), []).append(told(cause)[0])
+    return {
+        status: ResponseSpec(Failure, description=" ".join(meanings[status]), generate_examples=False)
+        for status in sorted(meanings)
+    }
 
 
 def status_of(kind: type[errors.MdactorsError]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, cast
 
 from litestar import Litestar, Request
@@ -21,11 +20,6 @@ class Serving:
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
         self.hub = Hub(platform)
-
-    @property
-    def uptime_seconds(self) -> float:
-        """Seconds of the platform's life; unlike a difference of two times of day it never jumps."""
-        return time.monotonic() - self.platform.opened
 
     def job(self, number: int) -> Job:
         """Return a job's row.

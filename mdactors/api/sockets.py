@@ -63,7 +63,10 @@ def _short_name(path: Path) -> Iterator[str]:
 
 
 def tcp_socket(listen: str) -> socket.socket:
-    """Bind HOST:PORT (`127.0.0.1:8080`, `[::1]:8080`; port 0: any free one).
+    """Listen on HOST:PORT (`127.0.0.1:8080`, `[::1]:8080`; port 0: any free one).
+
+    Who connects before it is served waits; and of two that want one address, Linux refuses the second only if the first
+    one listens.
 
     Raises:
         ConfigError: it is no such address, or it can't be bound.
@@ -74,12 +77,17 @@ def tcp_socket(listen: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
         sock = socket.socket(family, kind, protocol)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    except OSError as error:
-        raise ConfigError(f"listen: {listen!r}: {error.strerror}; give a host of this machine") from error
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", error)
+        raise ConfigError(f"listen: {listen!r}: {why}; give a host of this machine") from error
     try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
+        sock.setblocking(False)
+        sock.listen()
     except OSError as error:
         sock.close()
-        raise ConfigError(f"listen: {listen!r} can't be bound: {error}") from error
+        raise ConfigError(
+            f"listen: {listen!r} can't be bound: {error.strerror}; give another address, or end who has it"
+        ) from error
     return sock

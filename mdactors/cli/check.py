@@ -55,7 +55,8 @@ def _tell(context: Context, report: Report, kept: Path | None) -> None:
     out = context.out
     readable = amount(report.readable_to, "record")
     if report.whole:
-        out.line(f"{report.path}: {readable}, whole\nstate {report.digest}")
+        out.line(f"{report.path}: {readable}, whole")
+        out.line(f"state {report.digest}")
         return
     out.line(f"{report.path}: readable up to record {report.readable_to}, then: {report.fault}")
     if kept is not None:

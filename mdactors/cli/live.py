@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdactors.cli.inject import out_of_service
-from mdactors.cli.text import amount, build, clock, count, rate
+from mdactors.cli.text import amount, build, clock, count, printable, rate
 from mdactors.core.lifecycle import ACTIVE, TERMINAL, Job
 from mdactors.runtime.platform import Platform
 from mdactors.views.jobs import JobRow, job_row
@@ -62,7 +62,8 @@ def picture(platform: Platform, numbers: Sequence[int], room: int) -> Renderable
         table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head not in YIELDING)
     for job in chosen(jobs, max(room, 3)):
         table.add_row(*_cells(job_row(job, platform.matrix)))
-    sick = [Text(out_of_service(*each, platform.state), style="red") for each in platform.matrix.unhealthy.items()]
+    told = [out_of_service(device, why, platform.state) for device, why in platform.matrix.unhealthy.items()]
+    sick = [Text(printable(each), style="red") for each in told]
     return Group(table, Text(counts(jobs), style="dim"), *sick)
 
 
@@ -86,7 +87,7 @@ def counts(jobs: Sequence[Job]) -> str:
 def _cells(row: JobRow) -> tuple[RenderableType, ...]:
     return (
         str(row.job),
-        _Name(row.name, no_wrap=True, overflow="ellipsis"),
+        _Name(printable(row.name), no_wrap=True, overflow="ellipsis"),
         Text(row.state, style=STYLES.get(row.state, "")),
         row.slot,
         build(row.engine, row.backend, row.precision) if row.attempt else row.engine,

@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # known to type checkers; the typing module would cost a 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterator
+    from typing import Any
 
     from mdactors.cli.context import Context
     from mdactors.views.logs import Stream
@@ -33,8 +34,25 @@ def run(context: Context) -> int:
         context.out.raw(piece)
         empty = False
     if empty:
-        context.out.note(f"job {context.options.job} has written nothing there")
+        context.out.note(_why_nothing(context))
     return 0
+
+
+def _why_nothing(context: Context) -> str:
+    job = _job(context)
+    if any(attempt["started_at"] is not None for attempt in job["attempts"]):
+        return f"job {job['job']} has written nothing there"
+    why = f": {job['reason']}" if job["reason"] else ""
+    return f"job {job['job']} {'has not run yet' if job['ended_at'] is None else 'never ran'}{why}"
+
+
+def _job(context: Context) -> Any:  # noqa: ANN401 - a JSON document
+    try:
+        return context.client.get(f"/v1/jobs/{context.options.job}")
+    except NoPlatformError:
+        from mdactors.cli.stopped import Stopped  # noqa: PLC0415 - reading the log costs more than asking
+
+        return Stopped(context.state).job(context.options.job)
 
 
 def _pieces(context: Context) -> Iterator[bytes]:

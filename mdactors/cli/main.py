@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mdactors import __version__
 from mdactors.cli.context import PROGRAM, Context, common_options
 from mdactors.cli.output import hang_up
+from mdactors.cli.text import printable
 from mdactors.errors import InputError, MdactorsError
 
 TYPE_CHECKING = False  # known to type checkers; the typing module would cost a tenth of a whole `status`
@@ -138,8 +139,9 @@ def _remedy(error: MdactorsError) -> str:
 def _complain(error: MdactorsError) -> int:
     """Say what went wrong and what helps; return the exit code."""
     remedy = _remedy(error)
+    lines = f"error: {error}\n" + (f"       {remedy}\n" if remedy else "")
     sys.stdout.flush()
-    sys.stderr.write(f"error: {error}\n" + (f"       {remedy}\n" if remedy else ""))
+    sys.stderr.writelines(f"{printable(line)}\n" for line in lines.splitlines())
     return 2 if isinstance(error, InputError) else 1
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+
+from mdactors.cli.text import printable
 
 COLOURS = {
     "green": "32",
@@ -35,6 +38,9 @@ STATE_COLOURS = {
 }
 """Words that stand in a table's cells and what they look like."""
 
+PAINT = re.compile(rf"(\x1b\[(?:0|{'|'.join(COLOURS.values())})m)")
+"""What `paint` writes."""
+
 
 class Output:
     """What a verb writes with."""
@@ -45,8 +51,8 @@ class Output:
         self.coloured = self.animated and not environ.get("NO_COLOR")
 
     def line(self, text: str = "") -> None:
-        """Write a line of the result."""
-        sys.stdout.write(f"{text}\n")
+        """Write a line of the result; line ends before it are empty lines."""
+        sys.stdout.write(f"{self._clean(text)}\n")
 
     def raw(self, piece: bytes) -> None:
         """Write bytes of the result at once."""
@@ -64,7 +70,7 @@ class Output:
 
     def document(self, value: object) -> None:
         """Write the result as JSON."""
-        self.line(json.dumps(value, indent=2, ensure_ascii=False))
+        sys.stdout.write(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n")
 
     def record(self, value: object) -> None:
         """Write a JSON document on one line, at once."""
@@ -74,19 +80,26 @@ class Output:
     def note(self, text: str) -> None:
         """Write a message."""
         sys.stdout.flush()
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{self._clean(text)}\n")
         sys.stderr.flush()
 
     def paint(self, text: str, colour: str) -> str:
         """Return text in a colour, where a person looks."""
         return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if self.coloured and colour else text
 
+    def _clean(self, text: str) -> str:
+        """Names and reasons come from users and engines, and a terminal obeys whatever it is sent."""
+        line = text.lstrip("\n")
+        pieces = PAINT.split(line) if self.coloured else [line]
+        told = "".join(piece if place % 2 else printable(piece) for place, piece in enumerate(pieces))
+        return "\n" * (len(text) - len(line)) + told
+
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: str = "") -> None:
         """Write a table; `right` names the columns that are aligned to the right, separated by blanks.
 
         A column without any content is left out.
         """
-        kept = [list(row) for row in rows]
+        kept = [[printable(cell) for cell in row] for row in rows]
         columns = [place for place in range(len(heads)) if any(row[place] for row in kept)]
         widths = {place: max(len(heads[place]), *(len(row[place]) for row in kept)) for place in columns}
         numbers = {place for place in columns if heads[place] in right.split()}

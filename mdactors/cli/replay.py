@@ -118,7 +118,9 @@ def _show(context: Context) -> int:
         context.out.document({"seq": history.seq, "time": history.time, "digest": digest, name: part})
         return 0
     upto = text.moment(history.time) or "the beginning"
-    context.out.line(f"{text.amount(history.seq, 'record')}, up to {upto}\nstate {digest}\n")
+    context.out.line(f"{text.amount(history.seq, 'record')}, up to {upto}")
+    context.out.line(f"state {digest}")
+    context.out.line()
     _table(context, name, part)
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 
@@ -70,3 +71,10 @@ def build(engine: str, backend: str, precision: str) -> str:
 def amount(number: int, noun: str) -> str:
     """Return a number with its noun: `1 job`, `2 jobs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def printable(text: str) -> str:
+    """Return text without what moves a terminal's cursor, or hides in it: such characters as JSON escapes them."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)

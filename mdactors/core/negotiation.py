@@ -124,15 +124,13 @@ def _threads(spec: MDJobSpec, row: Capability, matrix: Matrix) -> list[Refusal]:
     if spec.ntomp is None or spec.ntomp <= most:
         return []
     remedy = "ask for fewer, or configure larger slots"
-    return [_no(row, "threads", f"{spec.ntomp} threads", f"the smallest slot of {row.device} has {most} cores", remedy)]
+    return [_no(row, "threads", f"{spec.ntomp} threads", f"the smallest slot of {row.device} takes {most}", remedy)]
 
 
 def _rank(spec: MDJobSpec, row: Capability) -> tuple[int, int, tuple[int, ...], str]:
     """Preferred precision first, then stated speed, then the newest version."""
-    version = (
-        *(-int(part) for part in row.version.split(".") if part.isdigit()),
-        0,
-    )  # 0 ends it: 2026 is before 2026.1
+    # Negated, so that the newest sorts first; the 0 that ends it is greater than any part, so that 2026.1 precedes 2026.
+    version = (*(-int(part) for part in row.version.split(".") if part.isdigit()), 0)
     return SATISFIES[spec.precision].index(row.precision), -row.speed, version, row.id
 
 

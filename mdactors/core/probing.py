@@ -12,7 +12,8 @@ from mdactors.core.effects import Effect, Look
 class ProberCore:
     """Looks when nothing is known, when somebody asks, and when a job comes after the matrix's time to live.
 
-    An idle platform looks at nothing: a matrix past its time is renewed when something depends on it.
+    An idle platform looks at nothing: a matrix past its time is renewed when something depends on it. A look that is
+    under way will do for a job, but not for somebody who asks: what it has seen may be older than the question.
     """
 
     def __init__(self, node: str) -> None:
@@ -21,6 +22,8 @@ class ProberCore:
         self.probed_at: float | None = None
         self.wanted: int | None = 0
         """The record that makes a look necessary; None: the matrix will do."""
+        self.requested = 0
+        """The newest record by which somebody asked."""
         self._asked = False
 
     def apply(self, record: Record) -> None:
@@ -30,9 +33,10 @@ class ProberCore:
                 self.policy = policy
                 self._want(record.seq, record.time)
             case CapabilitiesProbed(node=self.node):
-                self.probed_at, self.wanted, self._asked = record.time, None, False
+                self.probed_at, self._asked = record.time, False
+                self.wanted = self.requested if self.requested > record.cause else None
             case ProbeRequested():
-                self.wanted = record.seq
+                self.wanted = self.requested = record.seq
             case JobSubmitted():
                 self._want(record.seq, record.time)
             case _:

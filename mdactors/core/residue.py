@@ -52,7 +52,8 @@ class Residue:
         match record.event:
             case CapabilitiesProbed(node=node, capabilities=capabilities):
                 self._newest["probed", node] = record.seq
-                self._newest.pop(("look",), None)
+                if self._newest.get(("look",), 0) <= record.cause:  # a later request is not answered by it
+                    self._newest.pop(("look",), None)
                 self._probed |= {row.id: record.seq for row in capabilities}
             case ProbeRequested():
                 self._newest[("look",)] = record.seq

@@ -52,9 +52,8 @@ def consequence(
     if ended.outcome == "stopped" and (stop_asked or (ended.figures.steps_done or 0) > from_step):
         return JobRequeued(job=job, attempt=attempt, reason="stopped before its last step; goes on from there")
     diagnosis = ended.diagnosis or _undiagnosed(ended)
-    if (
-        diagnosis.retry == "no" or failures > retries or ended.outcome == "stopped"
-    ):  # no step made: it would go on for ever
+    no_progress = ended.outcome == "stopped"  # no step made: it would go on for ever
+    if diagnosis.retry == "no" or failures > retries or no_progress:
         return JobFailed(job=job, attempt=attempt, diagnosis=diagnosis)
     if diagnosis.retry == "other":
         if not set(elsewhere) - {device}:

@@ -50,7 +50,8 @@ class Entry(msgspec.Struct, kw_only=True):
     device: str = ""
     cpus: tuple[int, ...] = ()
     from_step: int = 0
-    cancel: bool = False
+    cancel: int = 0
+    """The record by which somebody asked for its end; 0: nobody did."""
     stopping: bool = False
     ended: AttemptEnded | None = None
     """The attempt's end, as long as nothing has followed from it."""
@@ -155,8 +156,8 @@ class SchedulerCore:
         return JobCancelled(job=entry.job) if entry.cancel and entry.candidates else None  # else not accepted yet
 
     def _cause(self, event: Event, entry: Entry) -> int:
-        if isinstance(event, AttemptStopRequested) and event.reason == "device":
-            return self._failed[entry.device]
+        if isinstance(event, AttemptStopRequested):
+            return entry.cancel or self._failed[entry.device]
         return entry.last_seq
 
     def _after(self, entry: Entry, ended: AttemptEnded) -> Event:
@@ -166,7 +167,7 @@ class SchedulerCore:
             device=entry.device,
             elsewhere=[choice.device for choice in self.choices(entry)],
             stop_asked=entry.stopping,
-            cancelled=entry.cancel,
+            cancelled=bool(entry.cancel),
             failures=entry.failures,
             retries=self.policy.retries,
         )
@@ -226,7 +227,7 @@ class SchedulerCore:
                 entry.candidates = candidates
                 self._wait(entry)
             case JobCancelRequested():
-                entry.cancel = True
+                entry.cancel = entry.last_seq
                 self.queue.drop(entry.job)  # before the same decision gives it a slot
                 self._due[entry.job] = None
             case JobAssigned():
@@ -256,7 +257,9 @@ class SchedulerCore:
         self._due[entry.job] = None  # it may have been cancelled, or its device lost, in between
 
     def _ended(self, event: AttemptEnded, entry: Entry) -> None:
-        if self.busy.get(entry.slot) == entry.job:  # else a log that was cut off heard of this end after the next beginning
+        if (
+            self.busy.get(entry.slot) == entry.job
+        ):  # else a log that was cut off heard of this end after the next beginning
             del self.busy[entry.slot]
         entry.slot, entry.ended = "", event
         entry.failures += event.outcome in {"failed", "vanished"}

@@ -20,7 +20,7 @@ class SystemClock:
 
     def monotonic(self) -> float:
         """Return seconds from an arbitrary origin; never jumps."""
-        return time.monotonic()
+        return time.monotonic()  # noqa: TID251 - and here
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -92,9 +92,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
-        self._clock_resolution = (
-            1e-6  # after half a year, asyncio's nanosecond is less than a float of seconds can hold
-        )
+        # After half a year, asyncio's nanosecond is less than a float of seconds can hold.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         """Return simulated seconds since the loop began."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import msgspec
 
 from events.base import Record
-from events.devices import CapabilitiesProbed, DeviceReported, ProbeRequested
+from events.devices import CapabilitiesProbed, Condition, DeviceReported, ProbeRequested
 from events.jobs import JobCancelRequested
 from events.platform import IntakeClosed, PlatformStarted
 from events.results import PairReconciled, ReconcileFailed, ReconcileRequested
@@ -20,7 +19,7 @@ from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import TERMINAL, Jobs, JobState
 from mdactors.core.negotiation import negotiate
 from mdactors.errors import BacklogFullError, InputError, IntakeClosedError, UnknownJobError
-from mdactors.ports import Journal, Submission
+from mdactors.ports import Clock, Journal, Submission
 from mdactors.runtime.admission import Admission, Admitted
 from mdactors.runtime.bus import Bus
 from mdactors.runtime.workshop import Offload
@@ -31,6 +30,7 @@ class Platform:
 
     Args:
         bus: where wishes become facts.
+        clock: time; this life begins now.
         journal: for those who want the past.
         jobs: read model, folded before `publish` returns.
         matrix: read model of hardware and engines.
@@ -38,7 +38,6 @@ class Platform:
         offload: runs what blocks.
         state: the state folder.
         node: this node's name.
-        started_at: when this life began, seconds since the epoch.
         backlog: jobs that may wait at once.
         render_metrics: gives the Prometheus text and its content type.
     """
@@ -47,6 +46,7 @@ class Platform:
         self,
         *,
         bus: Bus,
+        clock: Clock,
         journal: Journal,
         jobs: Jobs,
         matrix: Matrix,
@@ -54,7 +54,6 @@ class Platform:
         offload: Offload[Any],
         state: Path,
         node: str,
-        started_at: float,
         backlog: int,
         render_metrics: Callable[[], tuple[bytes, str]],
     ) -> None:
@@ -63,9 +62,8 @@ class Platform:
         self.version = __version__
         self.node = node
         self.state = state
-        self.started_at = started_at
-        self.opened = time.monotonic()
-        """The same on the clock that never jumps."""
+        self.started_at = clock.time()
+        """When this life began, seconds since the epoch."""
         self.answers = anyio.Event()
         """Set as soon as the API answers."""
         self.closed = ""
@@ -73,6 +71,8 @@ class Platform:
         self.taken = 0
         """The greatest number that a job folder has, readable or not: no folder ever gets a second job."""
         self._bus = bus
+        self._clock = clock
+        self._opened = clock.monotonic()
         self._journal = journal
         self._admission = admission
         self._offload = offload
@@ -86,6 +86,11 @@ class Platform:
     def last_seq(self) -> int:
         """Sequence number of the newest record."""
         return self._bus.last
+
+    @property
+    def uptime_seconds(self) -> float:
+        """Seconds of this life; unlike a difference of two times of day it never jumps."""
+        return self._clock.monotonic() - self._opened
 
     def fold(self, record: Record) -> None:
         """Note a record that closes the intake, or a new life that opens it again."""
@@ -212,20 +217,18 @@ class Platform:
         await self._until(lambda: self.matrix.known)
 
     async def refresh(self, *, by: str) -> None:
-        """Probe the node again and wait for the new matrix."""
+        """Probe the node again and wait for the new matrix: a look that was under way before does not count."""
         inbox = self._bus.subscribe("refresh")
         try:
             asked = await self._bus.publish(ProbeRequested(by=by))
             while True:
                 for record in await inbox.receive():
-                    if isinstance(record.event, CapabilitiesProbed) and record.seq > asked:
+                    if isinstance(record.event, CapabilitiesProbed) and record.cause >= asked:
                         return
         finally:
             inbox.close()
 
-    async def report_device(
-        self, device: str, condition: Literal["unhealthy", "recovered", "lost"], *, reason: str, source: str
-    ) -> None:
+    async def report_device(self, device: str, condition: Condition, *, reason: str, source: str) -> None:
         """Inject what somebody knows about a device.
 
         Raises:

@@ -112,7 +112,8 @@ def _diagnosis(preparation: Preparation, completed: Completed) -> Diagnosis:
     if completed.code == 127:
         summary = f"{preparation.argv[0]} could not be started"
         return Diagnosis(kind="substrate", code="binary-vanished", summary=summary, evidence=_last(text), retry="other")
-    summary = f"{program} refused the input (exit code {completed.code})"
+    warned = f"warned of what nobody has said to be harmless ({len(_warnings(completed))} in all)"
+    summary = f"{program} {f'refused the input (exit code {completed.code})' if completed.code else warned}"
     return Diagnosis(
         kind="build",
         code="preparation-failed",

@@ -11,8 +11,11 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
+import structlog.testing
 
 from actors.assembly import assemble, main
+from events.platform import PlatformStopped
+from mdactors.api.sockets import SOCKET_NAME, tcp_socket
 from mdactors.cli.client import Client
 from mdactors.config import Config, Settings, load_config
 from mdactors.errors import ConfigError, JournalError, StateBusyError
@@ -85,6 +88,48 @@ async def test_what_can_t_be_assembled_says_why_and_holds_nothing(tmp_path: Path
         await build(tmp_path)
     (tmp_path / "journal.sqlite").unlink()
     await build(tmp_path)
+
+
+async def test_a_taken_address_or_an_empty_token_is_refused_before_anything_lives(tmp_path: Path) -> None:
+    async def refused(**settings: str) -> str:
+        config = load_config(None, state=tmp_path, overrides=settings)
+        with pytest.raises(ConfigError) as raised:
+            async with assemble(config, engines=[], base_env={}):
+                pass
+        return str(raised.value)
+
+    (tmp_path / "empty").touch()
+    with tcp_socket("127.0.0.1:0") as other:
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        assert f"listen: '{taken}' can't be bound" in await refused(listen=taken)
+    assert "is empty" in await refused(listen="127.0.0.1:0", token_file=str(tmp_path / "empty"))
+    assert not (tmp_path / "journal.sqlite").exists()
+
+
+async def test_with_an_address_it_answers_there_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.building.configure_logging", lambda: None)
+    config = load_config(None, state=tmp_path, overrides={"listen": "127.0.0.1:0"})
+    with structlog.testing.capture_logs() as logged:
+        async with assemble(config, engines=[], base_env={}) as platform:
+            with anyio.fail_after(30):
+                await platform.answers.wait()
+            [address] = [entry["address"] for entry in logged if entry["event"] == "listening"]
+            async with await anyio.connect_tcp(*address) as stream:
+                await stream.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert (await stream.receive()).startswith(b"HTTP/1.1 200")
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+
+async def test_what_fails_beside_the_block_stops_it_in_good_order(tmp_path: Path) -> None:
+    (tmp_path / SOCKET_NAME).write_text("precious")
+    with pytest.raises(ExceptionGroup) as raised:
+        async with assemble(load_config(None, state=tmp_path), engines=[], base_env={}):
+            await anyio.sleep_forever()
+    assert raised.group_contains(OSError)
+    journal = await SqliteJournal.open(tmp_path / "journal.sqlite")
+    facts = [record.event async for record in journal.read()]
+    await journal.close()
+    assert facts[-1] == PlatformStopped(reason="asked to stop")
 
 
 async def test_a_second_platform_is_told_who_holds_the_state(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from mdactors.archive.ledger import read
 from mdactors.config import Config, PolicySettings, Settings, SlotSettings
 from mdactors.core.lifecycle import JobState
 from mdactors.core.negotiation import NegotiatorCore
-from mdactors.errors import IllegalTransitionError, IntakeClosedError, JournalError, StateBusyError
+from mdactors.errors import ConfigError, IllegalTransitionError, IntakeClosedError, JournalError, StateBusyError
 from mdactors.runtime.clock import LoopClock, VirtualLoop
 from mdactors.runtime.platform import Platform
 from tests.actors.kit import logs
@@ -114,6 +114,17 @@ async def test_a_batch_goes_through_all_seven_actors_into_the_ledger(site: Site)
     assert (await site.facts())[-1] == PlatformStopped(reason="asked to stop")
 
 
+async def test_other_slots_in_the_settings_are_laid_out_before_anything_is_given_one(site: Site) -> None:
+    for count in (1, 2, 1):
+        async with site.living(slots=SlotSettings(count=count)) as platform:
+            await platform.probed()
+            there = [slot for slot in platform.matrix.slots.values() if slot.device == "cpu:0"]
+            assert len(there) == count
+            jobs = await site.submit(platform, *[Wish(device="cpu:0") for _ in range(3)])
+            await platform.finished(jobs)
+            assert {platform.jobs[job].attempts[0].slot for job in jobs} == {slot.id for slot in there}
+
+
 async def test_nothing_of_it_is_left_when_it_has_stopped(site: Site) -> None:
     before = asyncio.all_tasks()
     async with site.living() as platform:
@@ -157,6 +168,13 @@ async def test_what_fails_in_the_block_stops_it_in_good_order(site: Site) -> Non
             raise ZeroDivisionError
     assert raised.group_contains(ZeroDivisionError)
     assert (await site.facts())[-1] == PlatformStopped(reason="asked to stop")
+
+
+async def test_slots_that_this_machine_has_no_cores_for_are_refused_before_anything_lives(site: Site) -> None:
+    with pytest.raises(ConfigError, match=r"slots\.count = 99 on cpu:0: it has 2 cores.* from 1 to 2"):
+        async with site.living(slots=SlotSettings(count=99)):
+            pass
+    assert await site.facts() == []
 
 
 async def test_it_stops_though_its_end_can_t_be_recorded(site: Site) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.executor import Executor
 from events.attempts import AttemptEnded, AttemptFound, AttemptStarted, AttemptStopRequested, Handle
 from events.jobs import JobRequeued
 from events.outcome import Diagnosis
 from events.platform import ActorRestarted
+from mdactors.core.effects import Look, StopAttempt
 from mdactors.core.lifecycle import JobState
 from mdactors.errors import AlreadyClaimedError, FolderBusyError, InputError, LaunchError
 from mdactors.ports import LaunchOrder, LaunchPlan, Preparation
@@ -317,6 +319,18 @@ async def test_being_asked_twice_is_being_asked_once(it: Stage) -> None:
     assert len(it.machine.stops) == 1
 
 
+async def test_what_has_ended_is_remembered_by_nobody(it: Stage) -> None:
+    executor = Executor("cpu:0/1", it.tools)
+    await it.act(executor)
+    await it.assigned(slot="cpu:0/1")
+    await it.fact(AttemptStarted)
+    await it.publish(CANCEL)
+    await it.fact(AttemptEnded)
+    await it.clock.sleep(1)
+    await executor.perform(StopAttempt(1, 1, "cancelled"), it.tasks)
+    assert executor._stops == {}
+
+
 # ---------------------------------------------------------------- lives
 
 
@@ -470,8 +484,5 @@ async def test_a_start_that_can_t_be_recorded_is_found_later_and_not_repeated(it
 
 
 async def test_no_other_effect_is_known_to_it(it: Stage) -> None:
-    from actors.executor import Executor
-    from mdactors.core.effects import Look
-
     with pytest.raises(AssertionError, match="can't perform"), logs():
         await Executor(SLOT, it.tools).perform(Look(1), it.tasks)

@@ -97,13 +97,15 @@ async def test_it_looks_again_when_somebody_asks_and_says_why(it: Stage) -> None
     assert [row.id for row in it.matrix.capabilities.values()] == [CPU]
 
 
-async def test_wishes_that_come_while_it_looks_are_met_by_one_look(it: Stage) -> None:
+async def test_wishes_that_come_while_it_looks_are_met_by_one_look_after_it(it: Stage) -> None:
     slow = Slow(it, "slow")
     await it.act(prober(it, slow))
+    await it.clock.sleep(1)
     for _ in range(5):
-        await it.publish(ProbeRequested())
+        asked = await it.publish(ProbeRequested())
     await it.clock.sleep(1000)
-    assert len(slow.hosts) == len(it.all(CapabilitiesProbed)) == 1
+    assert len(slow.hosts) == 2
+    assert [record.cause for record in it.all(CapabilitiesProbed)] == [0, asked]
 
 
 async def test_a_matrix_that_is_young_enough_will_do_for_the_next_life(tmp_path: Path) -> None:

@@ -258,6 +258,7 @@ def test_one_energy_evaluation_is_complete_without_a_checkpoint(
     bench = Bench(tmp_path, TprJob(tpr="point.tpr"), capabilities["double"])
     verdict = bench.run()
     assert (verdict.outcome, verdict.figures.steps_done, verdict.figures.steady) == ("completed", 0, False)
+    assert verdict.figures.ns_per_day is None  # no step was timed
     (potential,) = bench.engine.energies(tmp_path).terms["potential"]
     assert potential == pytest.approx(-9261.20, abs=0.01)
 

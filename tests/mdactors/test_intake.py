@@ -26,6 +26,19 @@ A = {"kind": "tpr", "tpr": "a.tpr", "nsteps": 5000}
 B = {"kind": "tpr", "tpr": "b.tpr", "precision": "double"}
 
 
+WITHOUT_JSON_FORM = [
+    ("jobs.json", '[{}, {"priority": NaN}]', r"jobs\.json, entry 2: priority: NaN has no form in JSON; write text or"),
+    ("jobs.json", '{"priority": 1e999}', r"jobs\.json, entry 1: priority: Infinity has no form in JSON"),
+    ("jobs.json", '{"name": "\\ud800"}', r"jobs\.json, entry 1: name: .* has no form in JSON"),
+    ("jobs.yaml", "settings: {seed: .nan}", r"jobs\.yaml, entry 1: settings: seed: NaN has no form in JSON"),
+    ("jobs.yaml", "- {}\n- {labels: !!set {a, b}}", r"jobs\.yaml, entry 2: labels: .* has no form in JSON"),
+    ("jobs.yaml", "tpr: !!binary aGVsbG8=", r"jobs\.yaml, entry 1: tpr: .*hello.* has no form in JSON"),
+    ("jobs.yaml", "labels: &a {b: *a}", r"jobs\.yaml, entry 1: labels: b: it contains itself; write it out"),
+    ("jobs.yaml", "- &a [*a]", r"jobs\.yaml, entry 1: it contains itself"),
+]
+"""YAML and Python's JSON know values that could not be handed over to a platform."""
+
+
 def written(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
@@ -84,6 +97,13 @@ def test_one_job_in_every_format(tmp_path: Path, name: str, text: str) -> None:
         ("jobs.yaml", "kind: [tpr", r"jobs\.yaml is not YAML: .*line 1"),
         ("jobs.yaml", "# nothing yet\n", r"jobs\.yaml holds no job"),
         ("jobs.toml", "kind = tpr", r"jobs\.toml is not TOML: .*line 1"),
+        ("jobs.json", '{"tpr": "a", "tpr": "b"}', r'jobs\.json: the key "tpr" stands twice in one object; leave one'),
+        ("jobs.jsonl", '{}\n{"s": {"a": 1, "a": 1}}', r'jobs\.jsonl, line 2: the key "a" stands twice'),
+        ("jobs.yaml", "- {tpr: a}\n- {tpr: a, tpr: b}\n", r'jobs\.yaml: the key "tpr" stands twice'),
+        ("jobs.json", f"[{'9' * 5000}]", r"jobs\.json: Exceeds the limit .*digits"),
+        ("jobs.yaml", "name: 2026-13-45", r"jobs\.yaml: month must be in 1\.\.12"),
+        ("jobs.yaml", "name: !!bool maybe", r"jobs\.yaml is not YAML: a value does not fit its tag"),
+        *WITHOUT_JSON_FORM,
     ],
 )
 def test_what_can_not_be_read_says_where(tmp_path: Path, name: str, text: str, complaint: str) -> None:
@@ -100,6 +120,34 @@ def test_a_file_that_is_missing_a_folder_or_no_text_is_told_by_its_path(tmp_path
     ):
         with pytest.raises(InputError, match=complaint):
             read_job_file(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "jobs.yaml",
+            "name: 2026-01-02\nowner: 2026-01-02T03:04:05Z\nlabels: {1: a, 2026-01-02: b}\nproject: &x [2]\nx: *x",
+        ),
+        (
+            "jobs.toml",
+            'name = 2026-01-02\nowner = 2026-01-02T03:04:05Z\nlabels = {1 = "a", 2026-01-02 = "b"}\nproject = [2]\nx = [2]',
+        ),
+    ],
+)
+def test_dates_and_keys_are_text_as_in_json(tmp_path: Path, name: str, text: str) -> None:
+    labels = {"1": "a", "2026-01-02": "b"}
+    fields = {"name": "2026-01-02", "owner": "2026-01-02T03:04:05+00:00", "labels": labels, "project": [2], "x": [2]}
+    assert read_job_file(written(tmp_path, name, text)) == [fields]
+
+
+def test_a_yaml_entry_may_build_on_another(tmp_path: Path) -> None:
+    text = "- &a {kind: tpr, tpr: a.tpr}\n- &b {<<: *a, tpr: b.tpr}\n- {<<: *b, tpr: c.tpr}\n"
+    assert [entry["tpr"] for entry in read_job_file(written(tmp_path, "jobs.yaml", text))] == [
+        "a.tpr",
+        "b.tpr",
+        "c.tpr",
+    ]
 
 
 def test_yaml_runs_no_code(tmp_path: Path) -> None:
@@ -211,7 +259,7 @@ def test_settings_are_named_by_their_whole_path(given_settings: Any, complaint: 
 
 @pytest.mark.parametrize("entry", [None, 3, "a.tpr", [A], True], ids=str)
 def test_what_is_no_object_is_no_job(entry: Any) -> None:
-    with pytest.raises(ShapeError, match=r"is not an object \(write one object of fields a job\)"):
+    with pytest.raises(ShapeError, match=r"^the entry: it is .*, and an entry is an object of fields"):
         parse_spec(entry)
 
 
@@ -258,7 +306,7 @@ def test_whatever_a_file_holds_is_a_job_or_is_refused_by_a_field(entry: Any, kin
         entry = entry | {"kind": kind} | {role: "a" for role in INPUT_FIELDS[kind] if role not in entry}
     taken = outcome_of(entry)
     if isinstance(taken, Refusal):
-        assert taken.subject.startswith("field ")
+        assert taken.subject.startswith(("field ", "the entry"))
         assert taken.found
         assert taken.remedy
     else:
@@ -303,11 +351,24 @@ def test_a_topology_s_own_files_are_found_and_the_engine_s_are_left_to_it(tmp_pa
     }
 
 
-def test_nothing_outside_the_topology_s_folder_is_taken(tmp_path: Path) -> None:
+def test_a_link_is_taken_under_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    (tmp_path / "common").mkdir()
+    written(tmp_path, "common/water_v1.itp", '#include "ions.itp"\n')
+    written(tmp_path, "common/ions.itp", "")
+    written(tmp_path / "job", "mol_v1.itp", "")
+    (tmp_path / "job" / "mol.itp").symlink_to("mol_v1.itp")
+    (tmp_path / "job" / "water.itp").symlink_to("../common/water_v1.itp")
+    (tmp_path / "job" / "ions.itp").symlink_to("water.itp")
+    top = written(tmp_path / "job", "topol.top", '#include "mol.itp"\n#include "./water.itp"\n')
+    found = included_files(top)
+    assert found == {name: top.parent / name for name in ("mol.itp", "water.itp", "ions.itp")}
+
+
+def test_names_that_lead_out_of_the_topology_s_folder_are_not_taken(tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     written(tmp_path, "secret", "")
-    (tmp_path / "job" / "link.itp").symlink_to(tmp_path / "secret")
-    top = written(tmp_path / "job", "topol.top", '#include "../secret"\n#include "link.itp"\n')
+    top = written(tmp_path / "job", "topol.top", f'#include "../secret"\n#include "{tmp_path}/secret"\n')
     assert included_files(top) == {}
 
 

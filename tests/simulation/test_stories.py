@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from events.attempts import AttemptEnded, AttemptStarted, JobAssigned
+from events.attempts import AttemptEnded, AttemptFound, AttemptStarted, AttemptStopRequested, JobAssigned
 from events.base import Event
-from events.jobs import JobCompleted, JobFailed, JobRequeued
+from events.jobs import JobCancelRequested, JobCompleted, JobFailed, JobRequeued
 from events.platform import JobsRegained
 from mdactors.config import PolicySettings, SlotSettings
 from tests.simulation.invariants import Witness
-from tests.simulation.scenario import Refresh, Restart, Scenario, Submit, Trouble, Wish, cpu, gpu
+from tests.simulation.scenario import Cancel, Refresh, Restart, Scenario, Submit, Trouble, Wish, cpu, gpu
 from tests.simulation.script import Fate, Script
+from tests.simulation.substrate import Delays
 from tests.simulation.world import simulate
 
 LONG = Script(steps=2000)
@@ -123,6 +124,21 @@ def test_a_log_that_is_cut_off_anywhere_gets_its_end_from_the_job_folders() -> N
         seen = told(msgspec.structs.replace(story, torn=(left / len(whole.records),)))
         assert seen.regainable
         assert {*seen.regainable} <= {event.job for event in seen.of(JobCompleted)}
+
+
+def test_a_stop_is_caused_by_the_wish_that_it_fulfils_whatever_is_found_in_the_same_instant() -> None:
+    fails = Script(fates=(Fate("numerics", 500),))
+    story = Scenario(
+        devices=(cpu(2),),
+        deeds=(*submitted(fails, LONG), Cancel(at=58.0, job=1)),
+        delays=Delays(find=0.5, commit=1.0),
+    )
+    ended = moment_of(story, "after commit: AttemptEnded")
+    seen = told(msgspec.structs.replace(story, deaths=(ended,)))
+    stop = next(record for record in seen.records if isinstance(record.event, AttemptStopRequested))
+    wish, found = seen.records[stop.cause - 1], seen.records[stop.cause]
+    assert isinstance(wish.event, JobCancelRequested)
+    assert isinstance(found.event, AttemptFound)
 
 
 def test_the_causes_of_a_second_attempt_lead_back_to_the_device_that_failed() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 from litestar import get
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
+from mdactors.api.failures import failing
 from mdactors.api.feed import Filter, Gap, Line, batches
 from mdactors.api.serving import HttpRequest, served
 
@@ -19,7 +22,24 @@ SSE = "text/event-stream"
 Render = Callable[[Line | Gap], bytes]
 
 
-@get("/v1/events", tags=["events"], summary="The event log")
+@dataclass
+class InTwoFormats(Operation):
+    """Documents both formats; a media type of the handler's own would win over the one that was asked for."""
+
+    def __post_init__(self) -> None:
+        if self.responses:
+            text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))
+            self.responses["200"] = OpenAPIResponse("Records in order", content={SSE: text, NDJSON: text})
+
+
+@get(
+    "/v1/events",
+    operation_id="read_events",
+    operation_class=InTwoFormats,
+    tags=["events"],
+    summary="The event log",
+    responses=failing(400),
+)
 async def events(
     request: HttpRequest,
     *,

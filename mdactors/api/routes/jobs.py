@@ -8,9 +8,10 @@ from typing import Annotated
 from litestar import get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
+from mdactors.api.failures import failing
 from mdactors.api.serving import HttpRequest, served
 from mdactors.core.lifecycle import JobState
-from mdactors.errors import InputError
+from mdactors.errors import BacklogFullError, InputError, IntakeClosedError, UnknownJobError
 from mdactors.views.jobs import JobDetail, JobPage, JobRow, job_detail, job_page, job_row, job_span
 from mdactors.wire import CancelRequest, SubmitRequest, SubmitResponse, submitted
 
@@ -22,7 +23,14 @@ TAG = ["jobs"]
 Number = Annotated[int | None, QueryParameter(ge=1, description="With the other end: the jobs numbered so, up to 250")]
 
 
-@post("/v1/jobs", status_code=200, tags=TAG, summary="Submit jobs")
+@post(
+    "/v1/jobs",
+    operation_id="submit_jobs",
+    status_code=200,
+    tags=TAG,
+    summary="Submit jobs",
+    responses=failing(400, 413, InputError, IntakeClosedError, BacklogFullError),
+)
 async def submit(request: HttpRequest, data: JSONBody[SubmitRequest]) -> SubmitResponse:
     """Take the entries of a job file, or (dry_run) tell what would become of them."""
     platform, base = served(request).platform, Path(data.base)
@@ -37,7 +45,7 @@ async def submit(request: HttpRequest, data: JSONBody[SubmitRequest]) -> SubmitR
     return SubmitResponse(submissions=[submitted(each) for each in submissions])
 
 
-@get("/v1/jobs", tags=TAG, summary="List jobs")
+@get("/v1/jobs", operation_id="list_jobs", tags=TAG, summary="List jobs", responses=failing(400, InputError))
 async def jobs(
     request: HttpRequest,
     *,
@@ -63,14 +71,27 @@ def _states(text: str) -> frozenset[JobState]:
         raise InputError(f"state: {text!r} is not known; one or more of: {', '.join(JobState)}") from error
 
 
-@get("/v1/jobs/{job:int}", tags=TAG, summary="Look at a job")
+@get(
+    "/v1/jobs/{job:int}",
+    operation_id="get_job",
+    tags=TAG,
+    summary="Look at a job",
+    responses=failing(400, UnknownJobError),
+)
 async def one(request: HttpRequest, job: FromPath[int]) -> JobDetail:
     """Return the whole story of a job."""
     serving = served(request)
     return job_detail(serving.job(job), serving.platform.matrix)
 
 
-@post("/v1/jobs/{job:int}/cancel", status_code=200, tags=TAG, summary="Cancel a job")
+@post(
+    "/v1/jobs/{job:int}/cancel",
+    operation_id="cancel_job",
+    status_code=200,
+    tags=TAG,
+    summary="Cancel a job",
+    responses=failing(400, UnknownJobError),
+)
 async def cancel(request: HttpRequest, job: FromPath[int]) -> JobRow:
     """Ask for the end of a job; what it wrote is kept."""
     serving = served(request)
@@ -78,7 +99,14 @@ async def cancel(request: HttpRequest, job: FromPath[int]) -> JobRow:
     return job_row(serving.job(job), serving.platform.matrix)
 
 
-@post("/v1/cancel", status_code=200, tags=TAG, summary="Cancel several jobs")
+@post(
+    "/v1/cancel",
+    operation_id="cancel_jobs",
+    status_code=200,
+    tags=TAG,
+    summary="Cancel several jobs",
+    responses=failing(400, 413, UnknownJobError),
+)
 async def cancel_many(request: HttpRequest, data: JSONBody[CancelRequest]) -> JobPage:
     """Ask for the end of jobs, all or none of them: an unknown number spoils the request."""
     serving = served(request)

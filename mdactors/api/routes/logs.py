@@ -8,12 +8,21 @@ from litestar import get
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
+from mdactors.api.failures import failing
 from mdactors.api.logtail import output
 from mdactors.api.serving import HttpRequest, served
+from mdactors.errors import UnknownJobError
 from mdactors.views.logs import Stream as StreamName
 
 
-@get("/v1/jobs/{job:int}/logs", tags=["jobs"], summary="Read an engine's output", media_type="text/plain")
+@get(
+    "/v1/jobs/{job:int}/logs",
+    operation_id="read_logs",
+    tags=["jobs"],
+    summary="Read an engine's output",
+    media_type="text/plain",
+    responses=failing(400, UnknownJobError),
+)
 async def logs(
     request: HttpRequest,
     job: FromPath[int],

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from litestar import Response, get
 
+from mdactors.api.failures import failing
 from mdactors.api.serving import HttpRequest, served
 
 
-@get("/metrics", tags=["platform"], summary="Prometheus metrics")
+@get(
+    "/metrics",
+    operation_id="get_metrics",
+    tags=["platform"],
+    summary="Prometheus metrics",
+    media_type="text/plain",
+    responses=failing(),
+)
 async def metrics(request: HttpRequest) -> Response[bytes]:
     """Return all metrics in Prometheus's text format."""
     body, content_type = served(request).platform.metrics()

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from events.outcome import Diagnosis, Figures, OutcomeName
-from mdactors.engines.gromacs.figures import measured, unmeasured
+from mdactors.engines.gromacs.figures import measured, timed_steps, unmeasured
 from mdactors.engines.gromacs.folder import Terminal, read_log, read_terminal, steps_asked
 from mdactors.engines.gromacs.log import Log, Tail
 from mdactors.engines.gromacs.progress import terminal_step
@@ -129,7 +129,7 @@ def _figures(traces: Traces, evidence: Evidence, outcome: OutcomeName, code: int
     """Speeds are read only after an end in good order: a killed run leaves the report of an earlier part."""
     log = traces.log
     in_order = traces.reported and (code is None or code >= 0) and outcome in {"completed", "stopped"}
-    figures = measured(log) if in_order else unmeasured(log)
+    figures = measured(log) if in_order and timed_steps(log) != 0 else unmeasured(log)  # no step, no speed
     first, asked = log.head.first_step, steps_asked(evidence.spec, log)
     done = _step_reached(traces, in_order=in_order)
     start = (traces.terminal.from_step or first) - first

@@ -7,12 +7,12 @@ reason and what helps.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from events.outcome import Examination, Refusal, Requirement
 from events.spec import AnyJobSpec, GromacsTopJob, TprJob, kind_of
 from mdactors.engines.gromacs.files import EDGE, read_head, size_of, text_of
-from mdactors.engines.gromacs.inputs import parse_gro_atoms, parse_mdp, steps_of, system_class
+from mdactors.engines.gromacs.inputs import missing_includes, parse_gro_atoms, parse_mdp, steps_of, system_class
 from mdactors.engines.gromacs.tpr import TprError, TprHead, read_tpr
 from mdactors.errors import InputError
 
@@ -24,6 +24,9 @@ FIRST_VERLET_FORMAT = 83
 
 MDP_BYTES = 1024 * 1024
 """More than any settings file: a larger one is something else."""
+
+TOP_BYTES = 64 * 1024 * 1024
+"""What lies beyond is left to grompp."""
 
 AGAIN = "make it again with gmx grompp"
 
@@ -117,9 +120,26 @@ def _examine_top(spec: GromacsTopJob, files: Mapping[str, Path]) -> Examination:
         _check_length(spec, steps_of(settings))
     except InputError as error:
         refusals.append(_bad_input("mdp", files["mdp"], str(error)))
+    else:
+        refusals += _missing(spec, files) if "include" not in settings else []  # it names folders of the user's own
     if refusals:
         return _refused(*refusals)
     return Examination(engine=ENGINE, atoms=atoms, system=system_class(atoms, settings))
+
+
+def _missing(spec: GromacsTopJob, files: Mapping[str, Path]) -> list[Refusal]:
+    """Return what grompp would stumble over: the job's folder holds what lies beside the topology, and nothing else."""
+    beside = {PurePath(getattr(spec, role)).name: files[role] for role in ("gro", "top", "mdp")}
+    beside |= {key.removeprefix("include:"): path for key, path in files.items() if key.startswith("include:")}
+
+    def read(name: str) -> str | None:
+        return text_of(read_head(beside[name], TOP_BYTES)) if name in beside else None
+
+    remedy = "put it, or a link to it, into the topology's folder, and include it by its name there"
+    return [
+        _bad_input("top", files["top"], f"the topology includes {name}, which is not in its folder", remedy)
+        for name in missing_includes(text_of(read_head(files["top"], TOP_BYTES)), read)
+    ]
 
 
 def _unusable(role: str, path: Path | None) -> Refusal | None:

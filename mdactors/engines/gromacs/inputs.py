@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
+from collections.abc import Callable
+
 from mdactors.errors import InputError
 
 COULOMB_WORDS = {
@@ -70,3 +74,48 @@ def system_class(atoms: int, settings: dict[str, str]) -> str:
     coulomb = settings.get("coulombtype", "").lower() or "cut-off"
     constraints = settings.get("constraints", "").lower() or "none"
     return f"{atoms} atoms, {COULOMB_WORDS.get(coulomb, coulomb)}, {constraints}"
+
+
+# ---------------------------------------------------------------- included files
+
+_DIRECTIVE = re.compile(r'^\s*#\s*(if|endif|include(?=\s*["<]))(?:\s*["<]([^">]+))?', re.MULTILINE)
+
+
+def missing_includes(top: str, read: Callable[[str], str | None]) -> list[str]:
+    """Return the names, as written, of what a topology includes and grompp can't find, whatever is defined.
+
+    Only what stands outside of all conditions counts (a missing `posre.itp` is nothing without POSRES), and only what no
+    library of GROMACS's holds: bare names and folders `*.ff` may be there.
+
+    Args:
+        top: the topology's text.
+        read: returns the text of a file beside it by its name, None where there is none.
+    """
+    missing: list[str] = []
+    seen: set[str] = set()
+    waiting = [("", top)]
+    while waiting:
+        folder, text = waiting.pop()
+        for written in _unconditional(text):
+            name = posixpath.normpath(posixpath.join(folder, written))
+            if name in seen:
+                continue
+            seen.add(name)
+            if (found := read(name)) is not None:
+                waiting.append((posixpath.dirname(name), found))
+            elif not _may_be_in_library(written):
+                missing.append(written)
+    return missing
+
+
+def _unconditional(text: str) -> list[str]:
+    found, depth = [], 0
+    for directive, name in _DIRECTIVE.findall(text):
+        depth += {"if": 1, "endif": -1}.get(directive, 0)
+        if name and depth == 0:
+            found.append(name)
+    return found
+
+
+def _may_be_in_library(written: str) -> bool:
+    return "/" not in written or ".ff/" in written or written.startswith("/")

@@ -49,7 +49,8 @@ class SqliteJournal:
         """
         try:
             finish(path)
-            sqlite3.connect(path).close()  # where it can't, aiosqlite would leave a thread that complains later
+            # Tried first: where it can't be opened, aiosqlite would leave a thread that complains later.
+            sqlite3.connect(path).close()
             connection = await aiosqlite.connect(path)
         except (sqlite3.Error, OSError) as error:
             raise JournalError(f"{path} can't be opened: {error}") from error

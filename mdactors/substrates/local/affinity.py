@@ -130,6 +130,6 @@ def _slot(device: Device, place: int, share: Sequence[Core]) -> Slot:
 def _check(setting: str, value: int | None, cores: int, device: Device) -> None:
     if value is not None and not 1 <= value <= cores:
         raise ConfigError(
-            f"{setting} = {value} on {device.id}: it has {cores} cores, and a core is never shared; "
+            f"{setting} = {value} on {device.id}: it has {cores} core{'s' * (cores != 1)}, and a core is never shared; "
             f"take a number from 1 to {cores}, or leave it out"
         )

@@ -19,9 +19,3 @@ def test_jobs_are_found_by_number(world: World) -> None:
     assert serving.job(1).job == 1
     with pytest.raises(UnknownJobError, match="there is no job 99"):
         serving.job(99)
-
-
-def test_uptime_only_grows_and_counts_from_the_platforms_start(world: World) -> None:
-    world.opened -= 100.0
-    serving = Serving(world)
-    assert 100.0 <= serving.uptime_seconds <= serving.uptime_seconds

@@ -47,7 +47,7 @@ def test_a_stale_socket_is_replaced_and_another_file_is_not(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "listen", ["8080", ":8080", "host:", "host:http", "no.such.host.invalid:80", "127.0.0.1:99999"]
+    "listen", ["8080", ":8080", "host:", "host:http", "no.such.host.invalid:80", "a..b:80", "127.0.0.1:99999"]
 )
 def test_an_address_that_is_none_is_refused(listen: str) -> None:
     with pytest.raises(ConfigError, match="listen"):
@@ -55,7 +55,5 @@ def test_an_address_that_is_none_is_refused(listen: str) -> None:
 
 
 def test_an_address_in_use_is_refused() -> None:
-    with tcp_socket("127.0.0.1:0") as first:
-        first.listen()
-        with pytest.raises(ConfigError, match="can't be bound"):
-            tcp_socket(f"127.0.0.1:{first.getsockname()[1]}")
+    with tcp_socket("127.0.0.1:0") as first, pytest.raises(ConfigError, match="can't be bound"):
+        tcp_socket(f"127.0.0.1:{first.getsockname()[1]}")

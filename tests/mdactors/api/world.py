@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -39,6 +38,7 @@ from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import TERMINAL, Jobs
 from mdactors.errors import InputError, IntakeClosedError, UnknownJobError
 from mdactors.ports import Submission
+from mdactors.runtime.clock import SystemClock
 from mdactors.runtime.platform import Platform
 
 T = TypeVar("T")
@@ -102,7 +102,8 @@ class World(Platform):
         self.matrix = Matrix()
         self.version, self.node, self.state = "0.1.0", "node", state
         self.started_at, self.closed = EPOCH, ""
-        self.opened = time.monotonic()
+        self._clock = SystemClock()
+        self._opened = self._clock.monotonic()
         self.answers = anyio.Event()
         self.answers.set()
         self._last = 0

@@ -88,3 +88,8 @@ def test_a_device_that_takes_no_work_is_told_below_the_table(crowd: World) -> No
     last = " ".join("".join(drawn(crowd, [3], 20, width=60)).split("1 job: 1 queued")[1].split())
     assert last.startswith("cpu:0 takes no work: fan; when it is well again: python run.py --state")
     assert last.endswith("inject device-recovered cpu:0")
+
+
+def test_a_name_can_not_move_the_cursor(crowd: World) -> None:
+    number = crowd.run(name="a\x1b[2J\nb")
+    assert "a\\u001b[2J\\nb" in drawn(crowd, [number], 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mdactors.api.world import World
+from tests.mdactors.api.world import REFUSAL, World
 from tests.mdactors.cli.conftest import Mdctl
 
 
@@ -23,7 +23,8 @@ def test_from_a_running_platform_and_from_files(mdctl: Mdctl, request: pytest.Fi
     assert mdctl("logs", "1", "--engine-log").out == "Step 0\n"
     assert mdctl("logs", "1", "-f").out == "GROMACS reminds you\n"
     assert mdctl("logs", "1", "--stdout") == (0, "", "job 1 has written nothing there\n")
-    assert mdctl("logs", "3") == (0, "", "job 3 has written nothing there\n")
+    assert mdctl("logs", "3") == (0, "", "job 3 has not run yet\n")
+    assert mdctl("logs", "4") == (0, "", f"job 4 never ran: {REFUSAL.text()}\n")
     assert mdctl("logs", "99").code == 1
 
 

@@ -135,3 +135,7 @@ def test_a_client_does_not_import_the_server(running: World, state: Path, verb: 
     assert not {name for name in imported if name.startswith("mdactors.") and not name.startswith("mdactors.cli")} - {
         "mdactors.errors"
     }
+
+
+def test_a_complaint_can_not_move_the_cursor(mdctl: Mdctl) -> None:
+    assert mdctl("submit", "a\x1b[2J.json").err == "error: a\\u001b[2J.json can't be read: No such file or directory\n"

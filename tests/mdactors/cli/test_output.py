@@ -60,3 +60,22 @@ def test_results_and_messages_do_not_mix(capsys: pytest.CaptureFixture[str]) -> 
     out.raw(b"bytes\n")
     out.record({"a": 1})
     assert capsys.readouterr() == ('result\nbytes\n{"a": 1}\n', "message\n")
+
+
+HOSTILE = "a\x1b[2J\x9b1A\nb\r\u202e"
+SHOWN = "a\\u001b[2J\\u009b1A\\nb\\r\\u202e"
+
+
+def test_a_name_can_not_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output({})
+    out.table(("name", "state"), [(HOSTILE, "x")])
+    out.line(f"\njob {HOSTILE}")
+    out.note(f"\njob {HOSTILE}")
+    assert capsys.readouterr() == (f"{'name':{len(SHOWN)}}  state\n{SHOWN}  x\n\njob {SHOWN}\n", f"\njob {SHOWN}\n")
+
+
+def test_our_own_colours_reach_the_terminal_and_nothing_else_does(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output({})
+    out.coloured = True
+    out.line(out.paint(f"job {HOSTILE}", "red"))
+    assert capsys.readouterr().out == f"\x1b[31mjob {SHOWN}\x1b[0m\n"

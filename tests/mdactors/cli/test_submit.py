@@ -17,7 +17,7 @@ from mdactors.errors import StateBusyError
 from mdactors.ports import Submission
 from mdactors.runtime.platform import Platform
 from tests.mdactors.api.world import World, listening
-from tests.mdactors.cli.conftest import Mdctl
+from tests.mdactors.cli.conftest import Mdctl, assembling
 
 GOOD = {"kind": "tpr", "tpr": "a.tpr"}
 DOUBLE = {"kind": "tpr", "tpr": "b.tpr", "precision": "double"}
@@ -150,3 +150,27 @@ def test_a_folder_that_stays_taken_by_one_that_does_not_answer(
         yield
 
     assert mdctl("submit", job_file(GOOD), assemble=held) == (1, "", "error: pid 7 holds it\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("{kind: tpr, tpr: 2026-01-02, labels: {1: a}}", 0, '"2026-01-02"'),
+        ("{kind: tpr, tpr: a.tpr, priority: .nan}", 2, "entry 1: priority: NaN has no form in JSON"),
+        ("{kind: tpr, tpr: a.tpr, labels: !!set {a}}", 2, "entry 1: labels: "),
+        ("{kind: tpr, tpr: a.tpr, labels: &a {b: *a}}", 2, "entry 1: labels: b: it contains itself"),
+    ],
+)
+def test_yaml_s_own_values_mean_the_same_with_a_platform_and_without(
+    mdctl: Mdctl, running: World, text: str, code: int, told: str
+) -> None:
+    other = running.state.parent / "other"
+    path = running.state.parent / "jobs.yaml"
+    path.write_text(text)
+    command = ("submit", str(path), "--dry-run", "--json")
+    there = mdctl(*command)
+    here = mdctl(*command, assemble=assembling(World(other)), MDACTORS_STATE=str(other))
+    assert told in there.out + there.err
+    assert (there.code, here.code, there.err) == (code, code, here.err)
+    if code == 0:
+        assert json.loads(there.out)["submissions"] == json.loads(here.out)["submissions"]

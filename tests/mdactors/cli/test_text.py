@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from mdactors.cli.text import amount, build, clock, count, duration, moment, rate, share, steps
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdactors.cli.text import amount, build, clock, count, duration, moment, printable, rate, share, steps
 
 
 @pytest.mark.parametrize(
@@ -54,3 +58,9 @@ def test_few_characters() -> None:
         "2.5M",
     ]
     assert [clock(seconds) for seconds in (None, 5, 65, 11525)] == ["", "0:05", "1:05", "3:12:05"]
+
+
+@given(st.text(st.characters(exclude_characters='"\\')))
+def test_whatever_is_told_moves_no_cursor_and_loses_nothing(text: str) -> None:
+    assert printable(text).isprintable()
+    assert json.loads(f'"{printable(text)}"') == text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -250,8 +251,18 @@ def test_facts_about_no_job_or_an_unknown_one_change_nothing() -> None:
 
 
 def test_the_last_number_is_the_greatest() -> None:
-    jobs = folded(a_submission(1), a_submission(2), a_submission(3))
+    jobs = folded(a_submission(1), a_submission(3), a_submission(2))
     assert (jobs.last_number, 3 in jobs, 4 in jobs) == (3, True, False)
+
+
+def test_the_last_number_is_kept_and_not_looked_for() -> None:
+    class Uncounted(dict[int, Job]):
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError("went through all jobs")
+
+    jobs = folded(a_submission(1))
+    jobs.rows = Uncounted(jobs.rows)
+    assert jobs.last_number == 1
 
 
 def test_rows_share_nothing() -> None:

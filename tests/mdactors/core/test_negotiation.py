@@ -195,7 +195,7 @@ def test_more_threads_than_every_slot_has_are_refused() -> None:
     assert negotiated(a_spec(ntomp=4), node).candidates
     (refusal,) = negotiated(a_spec(ntomp=5), node).refusals
     assert refusal.text() == (
-        f"{GMX.id}: the job asks for 5 threads; the smallest slot of cpu:0 has 4 cores "
+        f"{GMX.id}: the job asks for 5 threads; the smallest slot of cpu:0 takes 4 "
         "(ask for fewer, or configure larger slots)"
     )
 

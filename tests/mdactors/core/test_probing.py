@@ -56,6 +56,31 @@ def test_who_asks_is_answered_however_new_the_matrix_is() -> None:
     assert story.decide() == [Look(asked)]
 
 
+def test_who_asks_while_it_looks_is_answered_by_a_look_of_their_own() -> None:
+    story = probed_story()
+    first = story.tell(ProbeRequested(by="ada"))
+    assert story.decide() == [Look(first)]
+    second = story.tell(ProbeRequested(by="bob"), ProbeRequested(by="eve"))
+    assert story.decide() == []
+    story.tell(a_node(), cause=first)
+    assert story.decide() == [Look(second)]
+    story.tell(a_node(), cause=second)
+    assert story.decide() == []
+
+
+def test_a_job_that_comes_while_it_looks_is_served_by_that_look_in_this_life_and_the_next() -> None:
+    story = Story(ProberCore("n0"))
+    born = story.tell(BORN)
+    assert story.decide() == [Look(born)]
+    story.tell(a_submission(1))
+    story.tell(a_node(), cause=born)
+    story.tell(BORN)
+    reborn = ProberCore("n0")
+    for record in story.log:
+        reborn.apply(record)
+    assert story.decide() == reborn.decide(story.now) == []
+
+
 def test_a_new_life_looks_when_the_matrix_is_past_its_time() -> None:
     story = probed_story()
     story.tell(BORN)

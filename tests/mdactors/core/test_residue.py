@@ -180,9 +180,11 @@ def test_a_comparison_is_needed_until_it_is_answered() -> None:
 
 def test_a_wish_for_a_look_is_needed_until_somebody_has_looked() -> None:
     course = Course()
-    course.tell(ProbeRequested(by="ada"))
+    wish = course.tell(ProbeRequested(by="ada"))
     assert "ProbeRequested" in kinds(kept(course))
-    course.tell(a_node(slots=DEVICES))
+    course.tell(a_node(slots=DEVICES), cause=wish - 1)  # begun before
+    assert "ProbeRequested" in kinds(kept(course))
+    course.tell(a_node(slots=DEVICES), cause=wish)
     assert "ProbeRequested" not in kinds(kept(course))
 
 

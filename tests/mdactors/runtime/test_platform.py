@@ -64,6 +64,7 @@ class House:
         engines: list[Any] = [Reader()]
         self.platform = Platform(
             bus=self.bus,
+            clock=self.clock,
             journal=self.journal,
             jobs=self.jobs,
             matrix=self.matrix,
@@ -71,7 +72,6 @@ class House:
             offload=self._offload,
             state=state,
             node="n0",
-            started_at=self.clock.time(),
             backlog=backlog,
             render_metrics=lambda: (b"text", "text/plain"),
         )
@@ -383,7 +383,13 @@ CONTEXT = Context(
 # ---------------------------------------------------------------- hardware and numbers
 
 
-async def test_refreshing_waits_for_a_matrix_that_was_made_after_the_wish(house: House) -> None:
+async def test_its_age_is_by_the_injected_clock(house: House) -> None:
+    assert (house.platform.started_at, house.platform.uptime_seconds) == (house.clock.time(), 0.0)
+    await house.clock.sleep(DAY)
+    assert house.platform.uptime_seconds == DAY
+
+
+async def test_refreshing_waits_for_a_matrix_that_was_looked_for_after_the_wish(house: House) -> None:
     done: list[str] = []
 
     async def refresh() -> None:
@@ -400,11 +406,15 @@ async def test_refreshing_waits_for_a_matrix_that_was_made_after_the_wish(house:
         await turn()
         assert [record.event for record in await house.journal.events(ProbeRequested)] == [ProbeRequested(by="ada")]
         assert done == []
-        await house.bus.publish(a_node(slots=4))
+        [asked] = await house.journal.events(ProbeRequested)
+        await house.bus.publish(a_node(slots=3), cause=asked.seq - 1)
+        await turn()
+        assert done == []
+        await house.bus.publish(a_node(slots=4), cause=asked.seq)
         await turn()
         assert done == ["refreshed"]
         assert len(house.matrix.slots) == 4
-        assert len(await house.journal.events(CapabilitiesProbed)) == 2
+        assert len(await house.journal.events(CapabilitiesProbed)) == 3
         assert not house.bus.inboxes
 
 

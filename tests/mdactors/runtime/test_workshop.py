@@ -208,6 +208,7 @@ async def test_warnings_that_nobody_has_read_refuse_the_input(wanted: Preparatio
             await workshop.make(strict)
         found = raised.value.diagnosis
         assert found.evidence == "warning: The total charge is 1.0; mend it. warning: Strange thermostat"
+        assert found.summary == "gmx grompp warned of what nobody has said to be harmless (2 in all)"
         assert found.remedy == "mend the topology"
         assert left(wanted) == []
     for warnings_max, tolerates in ((2, ()), (1, ("The total",))):

@@ -115,3 +115,35 @@ def test_kinds_of_other_engines_are_refused_in_plain_words(spec: OpenMMJob | Amb
 def test_no_input_raises(job: Job, data: bytes) -> None:
     assert examine(TPR_JOB, {"tpr": job.write("x.tpr", data)}).refusals
     examine(TOP_JOB, top_files(job, gro=data, mdp=data, top=data))
+
+
+# ---------------------------------------------------------------- included files
+
+
+def test_what_a_topology_includes_and_grompp_could_not_find_is_refused(job: Job) -> None:
+    top = (
+        '#include "amber99sb.ff/forcefield.itp"\n#include "ions.itp"\n#include "toppar/mol.itp"\n#include "../a.itp"\n'
+    )
+    inner = {"include:toppar/mol.itp": job.write("mol", '#include "./part.itp"\n#include "mol.itp"\n')}
+    found = examine(TOP_JOB, top_files(job, top=top) | inner)
+    assert [refusal.found for refusal in found.refusals] == [
+        "the topology includes ../a.itp, which is not in its folder",
+        "the topology includes ./part.itp, which is not in its folder",
+    ]
+    assert "a link to it" in found.refusals[0].remedy
+    part = {"include:toppar/part.itp": job.write("part", "")}
+    (refusal,) = examine(TOP_JOB, top_files(job, top=top) | inner | part).refusals
+    assert "../a.itp" in refusal.found
+
+
+@pytest.mark.parametrize(
+    ("top", "mdp"),
+    [
+        ('#ifdef POSRES\n#include "./posre.itp"\n#endif\n', MDP),
+        ('#ifndef A\n#ifdef B\n#endif\n#include "./posre.itp"\n#endif\n', MDP),
+        ('; #include "./old.itp"\n', MDP),
+        ('#include "./mol.itp"\n', MDP + "include = -I/data/top\n"),
+    ],
+)
+def test_what_may_not_be_needed_or_lie_elsewhere_is_left_to_grompp(job: Job, top: str, mdp: str) -> None:
+    assert examine(TOP_JOB, top_files(job, top=top, mdp=mdp)).refusals == ()

@@ -122,6 +122,11 @@ def test_oversubscription_is_refused(threads: int | None, count: int | None, wor
     assert all(word in str(caught.value) for word in words)
 
 
+def test_one_core_is_told_as_one() -> None:
+    with pytest.raises(ConfigError, match="it has 1 core, and"):
+        slots_for(cpu_device([(0, 1)]), 2, cores=[(0, 1)])
+
+
 @st.composite
 def layouts(draw: st.DrawFn) -> tuple[Core, ...]:
     cores, smt, nodes = draw(st.integers(1, 40)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
