@@ -48,7 +48,10 @@ class Residue:
                 self._of_job.setdefault(job, []).append(record.seq)
                 if self._jobs.rows[job].state in TERMINAL:
                     self._ended.add(job)
-            return
+        else:
+            self._note(record)
+
+    def _note(self, record: Record) -> None:
         match record.event:
             case CapabilitiesProbed(node=node, capabilities=capabilities):
                 self._newest["probed", node] = record.seq

@@ -56,13 +56,14 @@ class Course:
         """All that happened."""
         return self.story.log
 
-    def tell(self, *events: Event) -> None:
-        """Let something happen, and all that follows from it."""
-        self.story.tell(*events)
+    def tell(self, *events: Event, cause: int = 0) -> int:
+        """Let something happen, and all that follows from it; return the last one's sequence number."""
+        last = self.story.tell(*events, cause=cause)
         self.story.follow()
         for record in self.log[self._folded :]:
             self.jobs.apply(record)
         self._folded = len(self.log)
+        return last
 
     def restart(self, **policy: Any) -> None:
         """Begin another life: fresh cores fold the log."""
