@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,3 +18,10 @@ def desk() -> Iterator[Desk]:
         mine = Desk(Path(folder))
         yield mine
         mine.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard() -> None:
+    """What is started in the background by a shell ignores Ctrl-C, and so would everything that it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

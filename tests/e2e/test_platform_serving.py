@@ -146,7 +146,7 @@ def test_a_device_that_is_taken_out_and_comes_back(desk: Desk) -> None:
     assert batch.wait(60) == 0
     assert "inject device-recovered cpu:0\n" in desk.err()
     assert "cpu:0 takes work again" in desk.err()
-    assert desk.run("inject", "device-lost", "gpu:9").code == 1  # nobody runs any more
+    assert desk.run("inject", "device-lost", "gpu:9").code == 2  # nobody runs any more, and there is no such device
 
 
 # ---------------------------------------------------------------- HTTP

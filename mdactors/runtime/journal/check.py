@@ -171,7 +171,7 @@ def _write(part: Path, kept: Iterable[Row]) -> None:
 
 def _before_fault(kept: Iterable[Row]) -> Iterator[Row]:
     """Yield rows until the file can't be read any more: what is to be kept lies before that."""
-    with contextlib.suppress(sqlite3.Error):
+    with contextlib.suppress(*FAULTS):
         yield from kept
 
 
@@ -185,6 +185,6 @@ def _damage(path: Path) -> str:
     try:
         with contextlib.closing(connect(path)) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")]
-    except sqlite3.Error as error:
+    except FAULTS as error:
         return str(error)
     return "" if found == ["ok"] else " ".join("; ".join(found).split())

@@ -82,6 +82,9 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     try:
         check_format(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
         connection.execute("SELECT 1 FROM events LIMIT 1").fetchone()
+    except UnicodeDecodeError as error:  # names in a damaged schema
+        connection.close()
+        raise sqlite3.DatabaseError(str(error)) from error
     except BaseException:
         connection.close()
         raise

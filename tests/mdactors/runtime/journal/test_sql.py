@@ -94,3 +94,12 @@ def test_an_empty_log_is_made_at_once() -> None:
 def test_faults_are_no_faults_of_ours() -> None:
     assert issubclass(msgspec.DecodeError, FAULTS)
     assert not issubclass(TypeError, FAULTS)
+
+
+async def test_a_damaged_schema_is_a_fault_of_the_file(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    place = data.index(b"CREATE TABLE events")
+    data[place + 7 : place + 9] = b"\x80\xff"
+    path.write_bytes(data)
+    with pytest.raises(sqlite3.DatabaseError):
+        connect(path)
