@@ -29,11 +29,10 @@ from events.codec import STORED_AS, encode
 from mdactors.cli.own import live
 from mdactors.runtime.bus import Bus, Inbox
 from mdactors.runtime.clock import SystemClock
-from mdactors.runtime.journal.sql import INSERT
+from mdactors.runtime.journal.sql import INSERT, Row
 from mdactors.runtime.journal.sqlite import SqliteJournal
 
 SCHEMA = ROOT / "mdactors" / "runtime" / "journal" / "schema.sql"
-Row = tuple[int, float, int, str, int, str]
 
 
 def events(count: int) -> list[Event]:
@@ -53,7 +52,8 @@ def events(count: int) -> list[Event]:
 def rows(facts: Sequence[Event]) -> list[Row]:
     """Return the facts as rows of the event log, made beforehand: raw SQLite gets them for nothing."""
     return [
-        (seq, time.time(), seq - 1, *STORED_AS[type(fact)], encode(fact).decode()) for seq, fact in enumerate(facts, 1)
+        (seq, time.time(), seq - 1, *STORED_AS[type(fact)], encode(fact).decode(), 0)
+        for seq, fact in enumerate(facts, 1)
     ]
 
 
