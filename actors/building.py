@@ -51,6 +51,7 @@ from mdactors.runtime.bus import Bus, Inbox
 from mdactors.runtime.clock import SystemClock
 from mdactors.runtime.folders import Folders
 from mdactors.runtime.inputs import InputStore
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from mdactors.runtime.journal.sqlite import SqliteJournal
 from mdactors.runtime.platform import Platform
 from mdactors.runtime.regain import Regainer
@@ -64,7 +65,6 @@ from mdactors.substrates.local.topology import usable_cores
 
 log = structlog.get_logger("mdactors.platform")
 
-JOURNAL_NAME = "journal.sqlite"
 LEDGER_NAME = "ledger.csv"
 ARCHIVE_NAME = "perf-archive.json"
 TOKEN_NAME = "token"  # noqa: S105 - a file's name
@@ -209,11 +209,11 @@ class Building:
         """Keep a snapshot of what the log has led to; the log does as well without."""
         closed = self.residue.closable()
         needed = tuple(self.residue.needed(without=closed))
-        await self.offload(self.ledger.sync)  # a row that a snapshot counts on is on the disk
         self.kept = Snapshot(seq=self.platform.last_seq, needed=needed, counters=self.metrics.counters())
         try:
+            await self.offload(self.ledger.sync)  # a row that a snapshot counts on is on the disk
             await self.journal.keep(self.kept, closed)
-        except JournalError as error:
+        except (JournalError, OSError) as error:
             log.warning("no snapshot was kept", error=str(error))
         else:
             self.residue.forget(closed)

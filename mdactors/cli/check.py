@@ -22,8 +22,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Say what was found; exit code 1 where the log is damaged (and was not repaired)."""
-    from mdactors.cli.stopped import JOURNAL_NAME  # noqa: PLC0415 - `--help` needs none of it
     from mdactors.runtime.journal.check import check  # noqa: PLC0415
+    from mdactors.runtime.journal.files import JOURNAL_NAME  # noqa: PLC0415 - `--help` needs none of it
 
     path = Path(context.state) / JOURNAL_NAME
     report = check(path)

@@ -60,8 +60,8 @@ def _choose(context: Context) -> None:
 
 
 def _refuse_needless(context: Context) -> None:
-    from mdactors.cli.stopped import JOURNAL_NAME  # noqa: PLC0415 - `--help` needs none of it
     from mdactors.runtime.journal.check import check  # noqa: PLC0415
+    from mdactors.runtime.journal.files import JOURNAL_NAME  # noqa: PLC0415 - `--help` needs none of it
 
     path = Path(context.state) / JOURNAL_NAME
     if context.options.anyway or not path.is_file():
@@ -132,8 +132,11 @@ def _write(context: Context) -> Path | None:
 def _set_aside(context: Context) -> Path | None:
     from datetime import UTC, datetime  # noqa: PLC0415 - as above
 
-    from mdactors.cli.stopped import JOURNAL_NAME  # noqa: PLC0415
-    from mdactors.runtime.journal.files import files, finish  # noqa: PLC0415
+    from mdactors.runtime.journal.files import (  # noqa: PLC0415
+        JOURNAL_NAME,
+        files,
+        finish,
+    )
     from mdactors.runtime.statelock import hold  # noqa: PLC0415
 
     path = Path(context.state) / JOURNAL_NAME

@@ -15,13 +15,12 @@ from mdactors.core.capabilities import Matrix
 from mdactors.core.lifecycle import Job, Jobs, JobState
 from mdactors.errors import InputError, JournalError, NoPlatformError, UnknownJobError
 from mdactors.ports import Snapshot
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from mdactors.runtime.journal.snapshots import newest
 from mdactors.runtime.journal.sql import FAULTS, Row, picked, record_of
 from mdactors.runtime.journal.sql import rows as stored
 from mdactors.views.jobs import job_detail, job_page
 from mdactors.views.platform import matrix_view, status_view
-
-JOURNAL_NAME = "journal.sqlite"
 
 
 class Stopped:

@@ -257,9 +257,8 @@ class SchedulerCore:
         self._due[entry.job] = None  # it may have been cancelled, or its device lost, in between
 
     def _ended(self, event: AttemptEnded, entry: Entry) -> None:
-        if (
-            self.busy.get(entry.slot) == entry.job
-        ):  # else a log that was cut off heard of this end after the next beginning
+        # Another job's, where a log that was cut off heard of this end after the slot's next beginning.
+        if self.busy.get(entry.slot) == entry.job:
             del self.busy[entry.slot]
         entry.slot, entry.ended = "", event
         entry.failures += event.outcome in {"failed", "vanished"}

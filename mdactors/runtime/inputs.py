@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from events.spec import InputFile
 from mdactors.errors import InputError
+from mdactors.runtime.journal.files import sync_folder
 
 CHUNK = 1 << 20
 
@@ -58,7 +59,7 @@ class InputStore:
             part = Path(folder, "part")
             sha256, size = _copied(source, part)
             kept = part.rename(self.root / sha256)
-        _sync(self.root)
+        sync_folder(self.root)
         return sha256, size, kept
 
     def place(self, inputs: Iterable[InputFile], folder: Path) -> None:
@@ -102,15 +103,6 @@ def _copied(source: BinaryIO, part: Path) -> tuple[str, int]:
         os.fchmod(target.fileno(), 0o444)
         os.fsync(target.fileno())
         return digest.hexdigest(), target.tell()
-
-
-def _sync(folder: Path) -> None:
-    """See that the names in a folder are on the disk as well."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

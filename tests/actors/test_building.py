@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,7 +22,7 @@ from events.base import Event, Record
 from events.devices import CapabilitiesProbed, DeviceReported, ProbeRequested
 from events.jobs import JobCancelRequested, JobCompleted
 from events.platform import IntakeClosed, Mode, PlatformStarted, PlatformStopped, Policy
-from mdactors.archive.ledger import read
+from mdactors.archive.ledger import Ledger, read
 from mdactors.config import Config, PolicySettings, Settings, SlotSettings
 from mdactors.core.lifecycle import JobState
 from mdactors.core.negotiation import NegotiatorCore
@@ -123,6 +124,21 @@ async def test_other_slots_in_the_settings_are_laid_out_before_anything_is_given
             jobs = await site.submit(platform, *[Wish(device="cpu:0") for _ in range(3)])
             await platform.finished(jobs)
             assert {platform.jobs[job].attempts[0].slot for job in jobs} == {slot.id for slot in there}
+
+
+async def test_a_ledger_that_can_t_be_synced_costs_a_snapshot_and_nothing_else(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(ledger: Ledger) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("actors.building.SNAPSHOT_EVERY", 1)
+    monkeypatch.setattr(Ledger, "sync", full)
+    async with site.living() as platform:
+        for _ in range(2):
+            await platform.finished(await site.submit(platform))
+    assert await site.journal.snapshot() is None
+    assert (await site.facts())[-1] == PlatformStopped(reason="asked to stop")
 
 
 async def test_nothing_of_it_is_left_when_it_has_stopped(site: Site) -> None:

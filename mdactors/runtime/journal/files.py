@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+JOURNAL_NAME = "journal.sqlite"
+"""In the state folder."""
 SIDES = ("-wal", "-shm")
 """What SQLite keeps beside the file."""
 

@@ -11,9 +11,9 @@ import anyio
 
 from actors.assembly import assemble
 from events.base import Record
-from mdactors.cli.stopped import JOURNAL_NAME
 from mdactors.config import Config, Settings
 from mdactors.runtime.clock import LoopClock
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from mdactors.runtime.platform import Platform
 from tests.mdactors.runtime.journal.kit import written
 from tests.mdactors.runtime.kit import VIRTUAL, TestedJournal

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mdactors.cli.stopped import JOURNAL_NAME
 from mdactors.runtime.journal import check as checking
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from mdactors.runtime.statelock import hold
 from tests.mdactors.api.world import World
 from tests.mdactors.cli.conftest import Mdctl

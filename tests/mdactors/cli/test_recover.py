@@ -14,8 +14,9 @@ import pytest
 from actors import building
 from mdactors.cli.context import Context
 from mdactors.cli.own import ask
-from mdactors.cli.stopped import JOURNAL_NAME, Stopped
+from mdactors.cli.stopped import Stopped
 from mdactors.runtime.journal.check import check
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from mdactors.runtime.platform import Platform
 from mdactors.runtime.statelock import hold
 from tests.actors.kit import logs

@@ -11,7 +11,7 @@ import pytest
 from anyio.from_thread import BlockingPortal
 
 from actors import building
-from mdactors.cli.stopped import JOURNAL_NAME
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from tests.actors.kit import logs
 from tests.mdactors.api.world import EPOCH, World
 from tests.mdactors.cli.conftest import Mdctl, write_journal

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mdactors.cli.stopped import JOURNAL_NAME, Stopped, records, rows
+from mdactors.cli.stopped import Stopped, records, rows
 from mdactors.errors import JournalError, NewerJournalError, NoPlatformError, UnknownJobError
+from mdactors.runtime.journal.files import JOURNAL_NAME
 from mdactors.runtime.journal.sql import FORMAT
 from tests.mdactors.api.world import World
 
